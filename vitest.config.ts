@@ -1,0 +1,52 @@
+import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+import { outside } from "./tests/support/outside.ts";
+
+/**
+ * `core`: plain Node, milliseconds. `workers`: the real Worker in local workerd with real D1, Durable Objects and WASM;
+ * all traffic to the outside ends in tests/support/outside.ts. `process`: whole processes, `npm start` among them.
+ */
+export default defineConfig({
+	test: {
+		projects: [
+			{ test: { name: "core", include: ["core/**/*.test.ts", "tests/architecture/**/*.test.ts"], environment: "node" } },
+			{
+				plugins: [
+					cloudflareTest(async () => ({
+						remoteBindings: false,
+						wrangler: { configPath: "./wrangler.test.toml" },
+						miniflare: {
+							bindings: {
+								TEST_MIGRATIONS: await readD1Migrations("migrations"),
+								TEST_DATASET_MIGRATIONS: await readD1Migrations("ops/demo-dataset"),
+								BELAY_MASTER_SECRET: "dGVzdC1tYXN0ZXItc2VjcmV0LXRlc3QtbWFzdGVyLTE=",
+								BELAY_PUBLIC_URL: "https://belay.test",
+								BELAY_PLANNER_BASE_URL: "https://planner.test",
+								BELAY_PLANNER_API_KEY: "test-planner-key",
+							},
+							outboundService: outside,
+						} as never,
+					})),
+				],
+				test: {
+					name: "workers",
+					include: ["tests/**/*.test.ts"],
+					exclude: ["tests/architecture/**", "tests/process/**"],
+					isolate: false,
+					maxWorkers: 1,
+					setupFiles: ["./tests/support/setup.ts"],
+				},
+			},
+			{
+				test: {
+					name: "process",
+					include: ["tests/process/**/*.test.ts"],
+					environment: "node",
+					testTimeout: 180_000,
+					hookTimeout: 180_000,
+					fileParallelism: false,
+				},
+			},
+		],
+	},
+});
