@@ -1,0 +1,127 @@
+/**
+ * Every number that bounds something, with its unit last in the name and where it comes from.
+ * Relations between them are asserted at load, so a change that breaks one fails at the first import.
+ */
+import { invariant } from "./invariant.ts";
+
+/** F4: exposed tools per turn while ranking is not needed. */
+export const EXPOSURE_LIMIT_TOOLS = 20;
+/** The most functions that a provider takes in one request (facts: DeepSeek and OpenAI, 128). */
+export const PROVIDER_LIMIT_TOOLS = 128;
+/** L1: turns of a run before it rests. */
+export const RUN_TURNS_DEFAULT = 20;
+export const RUN_TURNS_MAX = 200;
+/** I4: tool < turn < session. */
+export const TOOL_TIMEOUT_DEFAULT_MS = 60_000;
+export const TOOL_TIMEOUT_MIN_MS = 100;
+export const TOOL_TIMEOUT_MAX_MS = 300_000;
+export const TURN_TIMEOUT_DEFAULT_MS = 120_000;
+export const TURN_TIMEOUT_MAX_MS = 3_600_000;
+export const SESSION_TIMEOUT_DEFAULT_MS = 600_000;
+export const SESSION_TIMEOUT_MAX_MS = 86_400_000;
+/** Decision 6. */
+export const APPROVAL_TTL_DEFAULT_MS = 72 * 3_600_000;
+export const APPROVAL_TTL_MAX_MS = 30 * 86_400_000;
+/** A link is short-lived (A4); it may be sent again while the approval lasts. */
+export const LINK_TTL_MS = 24 * 3_600_000;
+/** Decision 12: how long a run may act on what TenantControl said last. */
+export const LEASE_TTL_MS = 5_000;
+/** How long a Worker isolate may remember whom a key belongs to; revocation is caught within it, and by the lease. */
+export const KEY_CACHE_TTL_MS = 5_000;
+/** Decision 17: a halted run looks again. */
+export const HALT_RECHECK_MS = 30_000;
+/** `Prefer: wait` at most. */
+export const PREFER_WAIT_MAX_S = 60;
+/** Calls in one planner turn: a bound against a runaway model, well above what providers emit. */
+export const CALLS_PER_TURN_MAX = 64;
+/** One planner turn, reasoning included: above the 384K output tokens that DeepSeek allows, at up to five characters each. */
+export const PLANNER_OUTPUT_MAX_CHARS = 2_097_152;
+/** Silence of a planner's stream before it counts as stalled: providers send keep-alives far more often. */
+export const PLANNER_IDLE_MS = 60_000;
+/** Decision 9: tool fetches in flight per run. */
+export const CALLS_IN_FLIGHT_MAX = 4;
+/** A watchdog fires this long after an attempt's own limit: later than the limit itself, so it only finds lost attempts. */
+export const WATCHDOG_GRACE_MS = 5_000;
+/** Request body of the API. D1 and Durable Object rows stop at 2 MB; larger inputs are uploads, not JSON. */
+export const BODY_MAX_BYTES = 1_048_576;
+/** Arguments of one call as text. */
+export const ARGUMENTS_MAX_BYTES = 262_144;
+/** Depth of arguments and schemas: recursion stays far from the stack limit. */
+export const JSON_DEPTH_MAX = 64;
+/** Decision 2: bodies above this are stored in chunks. */
+export const BODY_CHUNK_BYTES = 262_144;
+/** Decision 2: results above this are answered by reference in run reads. */
+export const RESULT_INLINE_MAX_BYTES = 65_536;
+/** I10: a result above this is cut and stored, never handed to the planner whole. */
+export const RESULT_MAX_BYTES = 8_388_608;
+export const RESULT_TO_PLANNER_MAX_BYTES = 65_536;
+/** `GET` of a run shows this many last calls (decision 2). */
+export const RUN_VIEW_CALLS = 50;
+/** D3: rows of a query without an explicit limit. */
+export const ROWS_DEFAULT = 1_000;
+export const DESCRIPTOR_MAX_BYTES = 131_072;
+/** R1/R2. */
+export const DESCRIPTION_MAX_CHARS = 4_096;
+/** S2/S4: code and WASM tools. Fuel, not time, bounds computation (decision 8). */
+export const CODE_WALL_MS = 60_000;
+export const CODE_MEMORY_MAX_BYTES = 67_108_864;
+export const WASM_MEMORY_MAX_PAGES = 256;
+export const WASM_FUEL_DEFAULT = 100_000_000n;
+export const PYTHON_FUEL_DEFAULT = 1_000_000_000n;
+export const JAVASCRIPT_FUEL_DEFAULT = 4_000_000_000n;
+/** What a request for fuel is lowered to: about 1 to 3 s of one processor (measured: 0.04 to 0.3 s per 10^9). */
+export const FUEL_MAX = 10_000_000_000n;
+/** Decision 8: engine instances alive at once in one isolate, and what each may grow to (32 MiB). */
+export const ENGINE_INSTANCES_MAX = 2;
+export const ENGINE_MEMORY_MAX_PAGES = 512;
+/** Result of one sandbox run as JSON text. It travels whole between isolates, so it stays well below RESULT_MAX_BYTES. */
+export const SANDBOX_RESULT_MAX_BYTES = 2_097_152;
+export const SOURCE_MAX_BYTES = 131_072;
+export const STDOUT_MAX_BYTES = 65_536;
+/** HTTP tools. */
+/** A URL as it is sent: the platform stops at 16 KB (facts: Workers limits), half of which leaves room for encoding. */
+export const URL_MAX_CHARS = 8_192;
+export const HTTP_REDIRECTS_MAX = 5;
+export const HTTP_BODY_MAX_BYTES = 4_194_304;
+/** What an error response may say to the planner: enough for a reason, too little to carry data out. */
+export const HTTP_EXCERPT_MAX_CHARS = 500;
+export const HTTP_ERROR_BODY_MAX_BYTES = 16_384;
+/** A longer `Retry-After` is cut to this: no upstream may park a tool for ever. */
+export const RETRY_AFTER_MAX_MS = 86_400_000;
+/** An access token is given up this long before it ends, so that none expires on its way. */
+export const TOKEN_EARLY_MS = 30_000;
+/** RFC 6749 lets `expires_in` be absent: such a token is kept only this long. */
+export const TOKEN_UNSTATED_TTL_MS = 60_000;
+export const TOKENS_CACHED_MAX = 256;
+/** Decision 41: how long an approval row may hold the answer back. */
+export const APPROVAL_FLUSH_MS = 2_000;
+/** One try of a read from D1, which stalls for 30 s and more on healthy databases (field case C13); a healthy read takes milliseconds. */
+export const D1_READ_TRY_MS = 3_000;
+/** Reads may be repeated, so a lost connection is worth another try or two. */
+export const D1_READ_TRIES = 3;
+/** A write to D1 is tried once; every write is keyed, so its caller may simply come back. */
+export const D1_WRITE_MS = 10_000;
+/** D1's limit of bound parameters in a statement. */
+export const D1_PARAMETERS_MAX = 100;
+/** Decision 40: an index row is small; a body that strayed into one is parked, not stored. */
+export const INDEX_ROW_MAX_BYTES = 65_536;
+/** JSON of one bulk statement: half of what D1 takes as one bound value (2 MB). */
+export const BULK_STATEMENT_MAX_BYTES = 1_048_576;
+/** Rows of one page of a list when the caller does not say, and at most. */
+export const PAGE_DEFAULT_ROWS = 20;
+export const PAGE_MAX_ROWS = 100;
+/** Matches of one full-text search when the caller does not say, and at most. */
+export const MATCHES_DEFAULT = 5;
+export const MATCHES_MAX = 50;
+
+invariant(TOOL_TIMEOUT_DEFAULT_MS < TURN_TIMEOUT_DEFAULT_MS, "tool < turn");
+invariant(TURN_TIMEOUT_DEFAULT_MS < SESSION_TIMEOUT_DEFAULT_MS, "turn < session");
+invariant(TOOL_TIMEOUT_MIN_MS < TOOL_TIMEOUT_MAX_MS, "tool timeout range");
+invariant(APPROVAL_TTL_DEFAULT_MS <= APPROVAL_TTL_MAX_MS, "approval lifetime");
+invariant(LINK_TTL_MS <= APPROVAL_TTL_DEFAULT_MS, "a link ends before its approval");
+invariant(ARGUMENTS_MAX_BYTES < BODY_MAX_BYTES, "arguments fit a request");
+invariant(RESULT_INLINE_MAX_BYTES <= BODY_CHUNK_BYTES, "inline results fit one row");
+invariant(ENGINE_INSTANCES_MAX * ENGINE_MEMORY_MAX_PAGES * 65_536 <= CODE_MEMORY_MAX_BYTES, "engines share the code memory");
+invariant(SANDBOX_RESULT_MAX_BYTES <= RESULT_MAX_BYTES, "a sandbox result is a result");
+invariant(INDEX_ROW_MAX_BYTES < BULK_STATEMENT_MAX_BYTES, "a row fits a bulk statement");
+invariant(PAGE_DEFAULT_ROWS <= PAGE_MAX_ROWS, "page sizes");

@@ -1,0 +1,96 @@
+/**
+ * Compiles an imported schema to a function that names everything structurally wrong with a value (V1, V4). Built once
+ * per definition. It takes imported schemas only, never a raw one, and bounds the work of one validation before and while
+ * it runs: a recursive schema with overlapping branches would otherwise double it with every level. Called by `compile.ts`.
+ */
+import { dereference, validate } from "@cfworker/json-schema";
+import { lintPattern } from "../expression-patterns.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../json.ts";
+import type { FieldError } from "../refusal.ts";
+import { explain } from "./explain.ts";
+import { followSchema } from "./follow-schema.ts";
+import { subSchemas } from "./schema-refs.ts";
+
+/** Sub-schema applications per validation. A 1 KB call needs some tens, 256 KB of small items some ten thousands. */
+const STEPS_MAX = 200_000;
+/** `uniqueItems` compares every pair: 2,000 items are four million comparisons, some 20 ms. */
+const UNIQUE_ITEMS_MAX = 2_000;
+/** Names that are matched against patterns: below the smallest bound that the linter gives. */
+const KEY_MAX_CHARS = 512;
+
+class OverBudget extends Error {}
+
+/** What a schema makes costly: counted once, checked before each validation. */
+type Costs = { unique: boolean; keys: boolean; readonly texts: Map<JsonObject, number> };
+
+/** Returns all structural errors of a value, none when it is valid. Never throws on any JSON value. */
+export function compileValidator(imported: JsonObject): (value: Json) => FieldError[] {
+	let steps = 0;
+	const count = (): void => {
+		steps += 1;
+		if (steps > STEPS_MAX) throw new OverBudget();
+	};
+	const schema = JSON.parse(JSON.stringify(imported)) as JsonObject;
+	meter(schema, count);
+	const costs = costsOf(imported);
+	const lookup = dereference(schema);
+	return (value) => {
+		const costly = tooCostly(imported, costs, value);
+		if (costly !== undefined) return [costly];
+		steps = 0;
+		try {
+			const result = validate(value, schema, "2020-12", lookup, false);
+			return result.valid ? [] : explain(result.errors, imported, value);
+		} catch (error) {
+			if (error instanceof OverBudget || error instanceof RangeError)
+				return [tooLarge("", "the arguments take too much work to check against the schema")];
+			throw error;
+		}
+	};
+}
+
+/** The validator reads `$recursiveRef`, which import refuses, once for every application of a sub-schema. */
+function meter(node: Json, count: () => void): void {
+	if (!isJsonObject(node)) return;
+	for (const [inner] of subSchemas(node, "")) meter(inner, count);
+	Object.defineProperty(node, "$recursiveRef", { enumerable: false, get: count });
+}
+
+function costsOf(root: JsonObject): Costs {
+	const costs: Costs = { unique: false, keys: false, texts: new Map() };
+	const look = (node: Json): void => {
+		if (!isJsonObject(node)) return;
+		costs.unique ||= own(node, "uniqueItems") === true;
+		costs.keys ||= Object.hasOwn(node, "patternProperties") || Object.hasOwn(node, "propertyNames");
+		const pattern = own(node, "pattern");
+		const verdict = typeof pattern === "string" ? lintPattern(pattern) : undefined;
+		if (verdict?.ok && verdict.max_chars !== Number.POSITIVE_INFINITY) costs.texts.set(node, verdict.max_chars);
+		for (const [inner] of subSchemas(node, "")) look(inner);
+	};
+	look(root);
+	return costs;
+}
+
+function tooCostly(root: JsonObject, costs: Costs, value: Json): FieldError | undefined {
+	if (costs.unique && some(value, (node) => Array.isArray(node) && node.length > UNIQUE_ITEMS_MAX))
+		return tooLarge("", `an array here may hold at most ${UNIQUE_ITEMS_MAX} items`);
+	if (costs.keys && some(value, (node) => isJsonObject(node) && Object.keys(node).some((key) => key.length > KEY_MAX_CHARS)))
+		return tooLarge("", `a field name here may hold at most ${KEY_MAX_CHARS} characters`);
+	if (costs.texts.size === 0) return undefined;
+	let found: FieldError | undefined;
+	followSchema(root, value, (node, text, pointer) => {
+		const max = costs.texts.get(node);
+		if (max !== undefined && typeof text === "string" && text.length > max)
+			found ??= tooLarge(pointer, `the text may hold at most ${max} characters to be matched against its pattern`);
+	});
+	return found;
+}
+
+function some(value: Json, test: (node: Json) => boolean): boolean {
+	if (test(value)) return true;
+	return typeof value === "object" && value !== null && Object.values(value).some((inner) => some(inner as Json, test));
+}
+
+function tooLarge(field: string, error: string): FieldError {
+	return { error, field, issue: "too_large", expected: "smaller arguments", hint: "send less, or in several calls" };
+}

@@ -1,0 +1,85 @@
+/** A run's first step, and the later words of its user. */
+import { GENESIS } from "../evidence/chain.ts";
+import { iso, type Kit } from "./kit.ts";
+import type { Draft } from "./draft.ts";
+import type { FieldError } from "../refusal.ts";
+import type { StepProblem } from "./effect.ts";
+import type { Created, Said } from "./event.ts";
+import type { RunRecord, RunState } from "./state.ts";
+import { openTurn, settleTurn } from "./turn.ts";
+
+/** Messages a user may send while a turn is open before the run has taken any of them up. */
+const QUEUED_MAX = 16;
+
+/** The state before the first step: a run that has been asked for and has not begun. */
+export function unborn(event: Created, kit: Kit): RunState {
+	const at = iso(kit.now);
+	const { authority, ...principal } = event.caller;
+	const run: RunRecord = {
+		v: 1,
+		run_id: event.run_id,
+		tenant_id: event.caller.tenant_id,
+		trace_id: event.trace_id,
+		session_id: event.session_id,
+		request_hash: event.request_hash,
+		goal: event.goal,
+		principal,
+		authority,
+		planner: event.planner,
+		script: { length: event.script_length, at: 0 },
+		pinned: event.pinned,
+		limits: event.limits,
+		metadata: event.metadata,
+		context: event.context,
+		status: event.planner.kind === "external" ? "awaiting_decision" : "planning",
+		answer: null,
+		error: null,
+		turn: 0,
+		turn_open: false,
+		plan_attempts: 0,
+		usage: { prompt_tokens: 0, completion_tokens: 0, tool_definition_tokens: 0 },
+		clocks: { turn_spent_ms: 0, session_spent_ms: 0, since: event.planner.kind === "external" ? null : kit.now },
+		denied: [],
+		queued: [],
+		next_message: 1,
+		next_call: 1,
+		seq: 0,
+		head_hash: GENESIS,
+		evidence_count: 0,
+		created_at: at,
+		updated_at: at,
+	};
+	return { run, exposure: null, calls: new Map(), approvals: new Map() };
+}
+
+/** A pinned tool that is not eligible is refused by name, before the run exists: it never begins with less than was asked. */
+export function created(draft: Draft, event: Created): StepProblem | null {
+	for (const message of event.messages) draft.message({ turn: 0, ...message });
+	draft.message({ turn: 0, role: "user", content: event.goal });
+	draft.log("run.status", { status: draft.run.status, turn: 0, error: null });
+	openTurn(draft, event.world);
+	const errors: FieldError[] = (event.pinned ?? []).flatMap((tool_id, index) => {
+		if (draft.exposure?.tools.some((tool) => tool.tool_id === tool_id)) return [];
+		const error = `\`${tool_id.slice(0, 64)}\` is not a tool that this caller can use now`;
+		return [{ error, field: `/tools/${index}`, issue: "unknown_name", expected: "the id of an eligible tool", hint: "see GET /v1/tools" }];
+	});
+	return errors.length === 0 ? null : { status: 422, code: "invalid_request", detail: "some pinned tools cannot be used", errors };
+}
+
+/** The user's next message: it follows the open turn's results, or begins the next turn of a managed run at rest. */
+export function said(draft: Draft, event: Said): StepProblem | null {
+	const { run } = draft;
+	if (run.status === "cancelled") return { status: 409, code: "run_finished", detail: "the run was cancelled; start a new one" };
+	const moving = run.turn_open || run.status === "planning";
+	if (moving) {
+		if (run.queued.length >= QUEUED_MAX) return { status: 409, code: "too_many_messages", detail: `${QUEUED_MAX} messages wait already` };
+		draft.set({ queued: [...run.queued, event.content] });
+		return null;
+	}
+	draft.message({ turn: run.turn, role: "user", content: event.content });
+	if (run.planner.kind === "external" && run.status === "awaiting_decision") return null;
+	draft.set({ answer: null, error: null });
+	openTurn(draft, event.world);
+	settleTurn(draft, event.world);
+	return null;
+}

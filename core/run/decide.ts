@@ -1,0 +1,119 @@
+/**
+ * A human's word on one frozen call: approve, deny, edit, or none in time. The first word counts; every later one gets the
+ * winner's. Grants are found by approval id and must name tool, call and hash: never by tool name, never "what is pending".
+ */
+import { judgeTool, permits } from "../policy/permits.ts";
+import type { JsonObject } from "../json.ts";
+import type { Caller } from "../principal.ts";
+import { judgeArguments } from "./admit.ts";
+import { toolCallId } from "../ids.ts";
+import type { Draft } from "./draft.ts";
+import type { StepProblem } from "./effect.ts";
+import type { ApprovalDecided, ApprovalEdited } from "./event.ts";
+import { evidenceOf } from "./evidence-of.ts";
+import { start, startPending } from "./start.ts";
+import type { ApprovalRecord, CallRecord, World } from "./state.ts";
+import { settleTurn } from "./turn.ts";
+
+const problem = (status: number, code: string, detail: string, extra?: JsonObject): StepProblem =>
+	extra === undefined ? { status, code, detail } : { status, code, detail, extra };
+
+export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProblem | null {
+	const approval = draft.approvals.get(event.approval_id) ?? event.approval;
+	if (approval === null) return problem(404, "not_found", "no such approval");
+	const refused = mayDecide(event.by, approval) ?? standing(draft, approval, event.world);
+	if (refused !== null) return refused;
+	if (approval.tool_id !== event.tool_id || approval.tool_call_id !== event.tool_call_id || approval.input_hash !== event.input_hash) {
+		return problem(409, "approval_mismatch", "tool_id, tool_call_id and input_hash must all be those of the approval; nothing was decided");
+	}
+	const call = draft.calls.get(approval.tool_call_id);
+	if (call?.state !== "AWAITING_APPROVAL") return problem(409, "approval_superseded", "the call does not wait for a decision any more");
+	const decision = { by: event.by.name, decision: event.decision, reason: event.reason, at: draft.at, via: event.via };
+	const decided: ApprovalRecord = {
+		...approval,
+		status: event.decision === "approve" ? "approved" : "denied",
+		decisions: [...approval.decisions, decision],
+	};
+	draft.approval(decided, "approval.decided");
+	if (event.decision === "deny") {
+		deny(draft, call, "DENIED", { code: "denied", message: event.reason ?? "denied without a reason", retryable: false });
+		settleTurn(draft, event.world);
+		return null;
+	}
+	const pending: CallRecord = { ...call, state: "PENDING" };
+	draft.call(pending);
+	start(draft, pending, event.world);
+	const after = draft.calls.get(call.tool_call_id);
+	settleTurn(draft, event.world);
+	if (after?.state !== "REFUSED") return null;
+	const detail = `the approval came too late: ${after.refusal?.reason ?? "refused"} when it was judged again; nothing was executed`;
+	return problem(409, "approval_superseded", detail);
+}
+
+/** A denial is final in this run: the same tool with the same input is refused when it is asked again (decision 14). */
+function deny(draft: Draft, call: CallRecord, state: "DENIED" | "EXPIRED", error: NonNullable<CallRecord["error"]>): void {
+	const ended: CallRecord = { ...call, state, error };
+	const recorded = evidenceOf(draft, ended, "denied", { reason: error.message, permission_decision: "deny" });
+	draft.call({ ...ended, evidence_id: recorded.evidence_id });
+	if (state === "DENIED" && call.input_hash !== null) {
+		draft.set({ denied: [...draft.run.denied, { tool_id: call.tool_id, input_hash: call.input_hash }] });
+	}
+}
+
+/** Decision 18: only a user decides, whatever the roles; and only with the permission for the tool's domain. */
+export function mayDecide(by: Caller, approval: ApprovalRecord): StepProblem | null {
+	if (by.kind !== "user") return problem(403, "forbidden", "only a person may decide an approval");
+	if (permits(by.authority.permissions, `approval:decide:${approval.domain}`)) return null;
+	return problem(403, "forbidden", `deciding needs the permission \`approval:decide:${approval.domain}\``);
+}
+
+/** Whether the approval can still be decided. One that has run out of time is closed here, not left to its timer. */
+function standing(draft: Draft, approval: ApprovalRecord, world: World): StepProblem | null {
+	if (approval.status === "pending" && approval.expires_at_ms <= draft.kit.now) expire(draft, approval.approval_id, world);
+	const { status, decisions, approval_id } = draft.approvals.get(approval.approval_id) ?? approval;
+	if (status === "pending") return null;
+	if (status === "expired") return problem(410, "approval_expired", "the approval expired before anybody decided");
+	const winner = decisions.at(-1);
+	if (winner === undefined || status === "superseded") {
+		return problem(409, "approval_superseded", "the approval was superseded; look at the run for what took its place");
+	}
+	const extra = { approval_id, status, decision: winner.decision, decided_by: winner.by, decided_at: winner.at };
+	return problem(409, "already_decided", `already decided: ${winner.decision} by ${winner.by}`, extra);
+}
+
+/** Nobody decided in time. */
+export function expire(draft: Draft, approval_id: string, world: World): void {
+	const approval = draft.approvals.get(approval_id);
+	if (approval?.status !== "pending" || approval.expires_at_ms > draft.kit.now) return;
+	draft.approval({ ...approval, status: "expired" }, "approval.decided");
+	const call = draft.calls.get(approval.tool_call_id);
+	if (call?.state !== "AWAITING_APPROVAL") return;
+	deny(draft, call, "EXPIRED", { code: "approval_expired", message: "nobody decided in time; the call was not executed", retryable: false });
+	settleTurn(draft, world);
+}
+
+/** A3: edited arguments are a new frozen call with its own hash, judged from the start; the old approval is spent. */
+export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem | null {
+	const approval = draft.approvals.get(event.approval_id) ?? event.approval;
+	if (approval === null) return problem(404, "not_found", "no such approval");
+	const refused = mayDecide(event.by, approval) ?? standing(draft, approval, event.world);
+	if (refused !== null) return refused;
+	const call = draft.calls.get(approval.tool_call_id);
+	if (call?.state !== "AWAITING_APPROVAL") return problem(409, "approval_superseded", "the call does not wait for a decision any more");
+	const tool = draft.kit.tool(approval.definition_hash);
+	const note = `${event.by.name} edited the arguments before approval; this is what was put forward instead`;
+	const tool_call_id = toolCallId(draft.part, draft.kit.random);
+	const successor: CallRecord = { ...call, tool_call_id, approval_id: null, input_hash: null, frozen: null, notes: [] };
+	const judged = judgeArguments(draft, successor, tool, event.arguments, judgeTool(draft.run.authority, tool.version.descriptor), event.world);
+	draft.call({ ...judged, notes: [...judged.notes, note] });
+	draft.approval({ ...approval, status: "superseded" }, "approval.decided");
+	draft.call({
+		...call,
+		state: "REFUSED",
+		superseded_by: tool_call_id,
+		refusal: { stage: "approval", reason: "superseded", blocked: false, errors: [] },
+	});
+	startPending(draft, event.world);
+	settleTurn(draft, event.world);
+	return null;
+}

@@ -1,0 +1,113 @@
+/** Everything that can happen to a run. An event carries what the shell gathered; the step itself fetches nothing. */
+import type { Json, JsonObject } from "../json.ts";
+import type { InvokeOutcome } from "../outcome.ts";
+import type { PlannerDecision, PlannerFault } from "../ports.ts";
+import type { Caller } from "../principal.ts";
+import type { ApprovalRecord, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
+
+export type Created = {
+	readonly kind: "created";
+	readonly run_id: string;
+	readonly request_hash: string;
+	readonly trace_id: string;
+	readonly session_id: string;
+	readonly goal: string;
+	readonly messages: readonly { readonly role: "user" | "system" | "assistant"; readonly content: string }[];
+	readonly pinned: readonly string[] | null;
+	readonly planner: { readonly kind: PlannerKind; readonly model: string | null };
+	readonly script_length: number;
+	readonly limits: RunLimits;
+	readonly metadata: JsonObject;
+	readonly context: JsonObject;
+	readonly caller: Caller;
+	readonly world: World;
+};
+
+export type Planned = {
+	readonly kind: "planned";
+	readonly turn: number;
+	readonly decision: PlannerDecision;
+	/** Managed planners only: the text looked like a tool call (T11). */
+	readonly call_as_text: boolean;
+	/** Scripted decisions: results of earlier calls by the script's own call ids; null where nothing may be put in. */
+	readonly results: ReadonlyMap<string, Json> | null;
+	readonly world: World;
+};
+
+export type PlanFailed = { readonly kind: "plan_failed"; readonly turn: number; readonly fault: PlannerFault };
+
+export type Running = { readonly kind: "running"; readonly tool_call_id: string; readonly attempt: number };
+
+export type Settled = {
+	readonly kind: "settled";
+	readonly tool_call_id: string;
+	readonly attempt: number;
+	readonly outcome: InvokeOutcome;
+	readonly world: World;
+};
+
+export type ApprovalDecided = {
+	readonly kind: "approval_decided";
+	readonly approval_id: string;
+	/** From storage, for one whose turn is closed; null when there is none. */
+	readonly approval: ApprovalRecord | null;
+	readonly decision: "approve" | "deny";
+	readonly tool_id: string;
+	readonly tool_call_id: string;
+	readonly input_hash: string;
+	readonly reason: string | null;
+	readonly by: Caller;
+	readonly via: "api" | "link";
+	readonly world: World;
+};
+
+export type ApprovalEdited = {
+	readonly kind: "approval_edited";
+	readonly approval_id: string;
+	readonly approval: ApprovalRecord | null;
+	readonly arguments: JsonObject;
+	readonly by: Caller;
+	readonly world: World;
+};
+
+export type Said = { readonly kind: "said"; readonly content: string; readonly world: World };
+export type Cancelled = { readonly kind: "cancelled"; readonly by: string };
+export type CallCancelled = { readonly kind: "call_cancelled"; readonly tool_call_id: string; readonly by: string; readonly world: World };
+export type Resumed = { readonly kind: "resumed"; readonly world: World };
+
+/** A human says what became of a call whose outcome was unknown. `call` comes from storage: its turn may be long closed. */
+export type OutcomeStated = {
+	readonly kind: "outcome_stated";
+	readonly call: CallRecord;
+	readonly outcome: "happened" | "not_happened";
+	readonly result: Json | null;
+	readonly reason: string;
+	readonly by: Caller;
+};
+
+/** The alarm found these timers due. */
+export type Due =
+	| { readonly kind: "due"; readonly what: "approval_expiry"; readonly ref: string; readonly world: World }
+	| { readonly kind: "due"; readonly what: "watchdog"; readonly ref: string; readonly world: World }
+	| { readonly kind: "due"; readonly what: "clock"; readonly ref: string; readonly world: World }
+	| { readonly kind: "due"; readonly what: "start"; readonly ref: string; readonly world: World }
+	| { readonly kind: "due"; readonly what: "plan"; readonly ref: string; readonly world: World };
+
+/** The object woke in a new life: attempts of another boot are orphans. */
+export type Booted = { readonly kind: "booted"; readonly world: World };
+
+export type RunEvent =
+	| Created
+	| Planned
+	| PlanFailed
+	| Running
+	| Settled
+	| ApprovalDecided
+	| ApprovalEdited
+	| Said
+	| Cancelled
+	| CallCancelled
+	| Resumed
+	| OutcomeStated
+	| Due
+	| Booted;

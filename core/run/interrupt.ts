@@ -1,0 +1,114 @@
+/** What stops a run or a part of it: a person, the turn's or session's clock, or a life of the object that ended. */
+import type { Draft } from "./draft.ts";
+import type { StepProblem } from "./effect.ts";
+import type { CallCancelled, Cancelled, Resumed } from "./event.ts";
+import { refuse } from "./admit.ts";
+import { isOut } from "./flight.ts";
+import { conclude, recover } from "./settle.ts";
+import { startPending } from "./start.ts";
+import type { CallRecord, World } from "./state.ts";
+import { openTurn, plan, rest, settleTurn } from "./turn.ts";
+import { FINISHED } from "./view.ts";
+
+/** Attempts of a planner whose object died before they give up. */
+const PLANS_MAX = 4;
+
+export function cancelled(draft: Draft, event: Cancelled): StepProblem | null {
+	if (FINISHED.has(draft.run.status)) return { status: 409, code: "run_finished", detail: `the run is ${draft.run.status} already` };
+	drop(draft, "run_cancelled", `cancelled by ${event.by}`);
+	const out = [...draft.calls.values()].filter((call) => isOut(call.state)).map((call) => call.tool_call_id);
+	if (out.length > 0) draft.effect({ kind: "abort", tool_call_ids: out });
+	rest(draft, "cancelled", { code: "cancelled", message: `cancelled by ${event.by}` });
+	return null;
+}
+
+/** A call that has not been given to the world yet can be taken back; one that has cannot. */
+export function callCancelled(draft: Draft, event: CallCancelled): StepProblem | null {
+	const call = draft.calls.get(event.tool_call_id);
+	if (call === undefined) return { status: 404, code: "not_found", detail: "no such call in the open turn" };
+	if (call.state !== "PENDING" && call.state !== "AWAITING_APPROVAL") {
+		return { status: 409, code: "call_started", detail: `the call is ${call.state} and cannot be taken back` };
+	}
+	dropCall(draft, call, "run_cancelled", `cancelled by ${event.by}`);
+	settleTurn(draft, event.world);
+	return null;
+}
+
+function drop(draft: Draft, reason: "run_cancelled" | "budget_exhausted", rich: string, states: readonly string[] = ["PENDING", "AWAITING_APPROVAL"]): void {
+	for (const call of [...draft.calls.values()]) if (states.includes(call.state)) dropCall(draft, call, reason, rich);
+}
+
+function dropCall(draft: Draft, call: CallRecord, reason: "run_cancelled" | "budget_exhausted", rich: string): void {
+	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
+	if (approval?.status === "pending" || approval?.status === "approved") draft.approval({ ...approval, status: "superseded" }, "approval.decided");
+	draft.dueDone("start", call.tool_call_id);
+	refuse(draft, call, "invoke", reason, [], rich);
+}
+
+/**
+ * The turn's or the session's time is spent (I4). The turn ends with what it has: calls in flight are timed out, calls
+ * waiting for a slot are refused, approvals stay. The session's end saves a break point that can be resumed.
+ */
+export function clockRanOut(draft: Draft, world: World): void {
+	if (draft.run.clocks.since === null) return;
+	const session = draft.sessionLeft() === 0;
+	if (!session && draft.turnLeft() > 0) {
+		draft.due("clock", "", draft.kit.now + Math.min(draft.turnLeft(), draft.sessionLeft()));
+		return;
+	}
+	const out = [...draft.calls.values()].filter((call) => isOut(call.state));
+	if (out.length > 0) draft.effect({ kind: "abort", tool_call_ids: out.map((call) => call.tool_call_id) });
+	for (const call of out) {
+		const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
+		conclude(draft, call, { kind: "timeout", phase: "wall", effect: descriptor.effect === "read" ? "none" : "possible" });
+	}
+	drop(draft, "budget_exhausted", session ? "the session's time was spent" : "the turn's time was spent", ["PENDING"]);
+	if (session) {
+		rest(draft, "suspended", { code: "session_timeout", message: "the session's time is spent; resume to go on from here" });
+	} else if (draft.run.turn_open) {
+		settleTurn(draft, world);
+	} else {
+		rest(draft, "failed", { code: "planner_timeout", message: "the planner did not answer within the turn" });
+	}
+}
+
+export function resumed(draft: Draft, event: Resumed): StepProblem | null {
+	if (draft.run.status !== "suspended") return { status: 409, code: "not_suspended", detail: `only a suspended run can be resumed; it is ${draft.run.status}` };
+	draft.set({ error: null, clocks: { ...draft.run.clocks, session_spent_ms: 0, turn_spent_ms: 0 } });
+	if (draft.calls.size > 0) {
+		draft.set({ turn_open: true });
+		startPending(draft, event.world);
+		settleTurn(draft, event.world);
+	} else {
+		openTurn(draft, event.world);
+	}
+	return null;
+}
+
+/** A new life of the object: attempts of another boot are orphans, and a plan in flight died with it (decision 5). */
+export function booted(draft: Draft, world: World): void {
+	const orphans = [...draft.calls.values()].filter((call) => isOut(call.state) && call.boot_id !== draft.kit.boot_id);
+	for (const call of orphans) recover(draft, call, world);
+	if (orphans.length > 0) {
+		startPending(draft, world);
+		settleTurn(draft, world);
+	}
+	if (draft.run.status !== "planning") return;
+	if (draft.run.plan_attempts < PLANS_MAX) plan(draft);
+	else rest(draft, "failed", { code: "planner_unavailable", message: "the planner's answer was lost several times" });
+}
+
+/** The watchdog found an attempt that nobody reported on. */
+export function watchdog(draft: Draft, tool_call_id: string, world: World): void {
+	const call = draft.calls.get(tool_call_id);
+	if (call === undefined || !isOut(call.state)) return;
+	if (call.boot_id !== draft.kit.boot_id) {
+		recover(draft, call, world);
+	} else {
+		const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
+		draft.effect({ kind: "abort", tool_call_ids: [tool_call_id] });
+		conclude(draft, call, { kind: "timeout", phase: "wall", effect: descriptor.effect === "read" ? "none" : "possible" });
+	}
+	startPending(draft, world);
+	settleTurn(draft, world);
+}

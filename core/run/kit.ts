@@ -1,0 +1,26 @@
+/** The tools of a step: clock, randomness, ids, hashing and signing, all synchronous and all passed in. */
+import type { Digest } from "../json.ts";
+import type { RandomBytes } from "../ids.ts";
+import type { CompiledTool } from "../registry/register.ts";
+
+export type UrlVerdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+
+export type Kit = {
+	/** Milliseconds since the epoch. */
+	readonly now: number;
+	readonly random: RandomBytes;
+	readonly digest: Digest;
+	/** Ed25519 over UTF-8 text, base64url. */
+	readonly sign: (text: string) => string;
+	/** Compiles a definition that this run has seen, by its hash. */
+	readonly tool: (definition_hash: string) => CompiledTool;
+	readonly judgeUrl: (url: string) => UrlVerdict;
+	/** Keeps a reader of masked evidence from guessing short inputs from their hash (decision 26). */
+	readonly tenant_salt: string;
+	readonly boot_id: string;
+	/** Environment attributes for expressions. */
+	readonly environment: string;
+};
+
+/** ISO 8601 UTC with milliseconds. `new Date(ms)` only formats: no clock is read. */
+export const iso = (ms: number): string => new Date(ms).toISOString();

@@ -1,0 +1,29 @@
+/** A person says what became of a call whose outcome is unknown (decision 31). Their word is evidence, and named as theirs. */
+import type { Draft } from "./draft.ts";
+import type { StepProblem } from "./effect.ts";
+import type { OutcomeStated } from "./event.ts";
+import { evidenceOf } from "./evidence-of.ts";
+import type { CallRecord } from "./state.ts";
+
+export function outcomeStated(draft: Draft, event: OutcomeStated): StepProblem | null {
+	const call = draft.calls.get(event.call.tool_call_id) ?? event.call;
+	if (event.by.kind !== "user") return { status: 403, code: "forbidden", detail: "only a person may state an outcome" };
+	if (call.state !== "OUTCOME_UNKNOWN") {
+		return { status: 409, code: "outcome_known", detail: `the call is ${call.state}; only an unknown outcome can be stated` };
+	}
+	const happened = event.outcome === "happened";
+	const note = `${event.by.name} states that this call ${happened ? "took effect" : "did not take effect"}: ${event.reason}`;
+	const ended: CallRecord = {
+		...call,
+		state: happened ? "COMPLETED" : "FAILED",
+		result: happened ? event.result : null,
+		error: happened ? null : { code: "not_happened", message: note, retryable: true },
+		notes: [...call.notes, note],
+	};
+	const recorded = evidenceOf(draft, ended, happened ? "success" : "failed", { reason: note, permission_decision: "allow" });
+	draft.call({ ...ended, evidence_id: recorded.evidence_id });
+	const content = `the outcome of the earlier call ${call.tool_call_id} of \`${call.function_name}\` is known now: ${note}`;
+	if (draft.run.turn_open || draft.run.status === "planning") draft.set({ queued: [...draft.run.queued, content] });
+	else draft.message({ turn: draft.run.turn, role: "user", content });
+	return null;
+}

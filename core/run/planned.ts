@@ -1,0 +1,118 @@
+/** A planner's turn arrives: an answer ends the run, calls open the turn, anything cut off runs nothing. */
+import { executes } from "../planner/decision.ts";
+import { fillText } from "../planner/placeholders.ts";
+import { admit } from "./admit.ts";
+import type { Draft } from "./draft.ts";
+import type { StepProblem } from "./effect.ts";
+import type { Planned, PlanFailed } from "./event.ts";
+import { startPending } from "./start.ts";
+import type { CallRecord } from "./state.ts";
+import { openTurn, refreshExposure, rest, settleTurn } from "./turn.ts";
+
+const PLANS_MAX = 4;
+const PLAN_BACKOFF_MS = 1_000;
+
+export function planned(draft: Draft, event: Planned): StepProblem | null {
+	const { run } = draft;
+	const external = run.planner.kind === "external";
+	if (external && run.turn_open) {
+		return { status: 409, code: "turn_open", detail: "a message of the last turn is not final yet; wait for it, or for the approval it needs" };
+	}
+	if (external ? run.status !== "awaiting_decision" : run.status !== "planning" || run.turn !== event.turn) {
+		return { status: 409, code: "not_awaiting_decision", detail: `the run is ${run.status} and takes no decision` };
+	}
+	const { decision } = event;
+	draft.set({
+		usage: {
+			...run.usage,
+			prompt_tokens: run.usage.prompt_tokens + decision.usage.prompt_tokens,
+			completion_tokens: run.usage.completion_tokens + decision.usage.completion_tokens,
+		},
+	});
+	if (run.planner.kind === "scripted") draft.set({ script: { ...run.script, at: run.script.at + 1 } });
+	const spent = draft.run.usage.prompt_tokens + draft.run.usage.completion_tokens;
+	if (run.limits.max_tokens > 0 && spent > run.limits.max_tokens) {
+		rest(draft, "failed", { code: "token_budget", message: `the run used ${spent} tokens of ${run.limits.max_tokens}; what was found is in its calls` });
+		return null;
+	}
+	return decision.tool_calls.length === 0 ? answer(draft, event) : open(draft, event);
+}
+
+/** No calls: the content is the answer. Belay says `completed` because the planner says so, never because a limit was hit. */
+function answer(draft: Draft, event: Planned): StepProblem | null {
+	const { decision } = event;
+	const content = decision.content ?? "";
+	const filled = event.results === null ? ({ ok: true, value: content } as const) : fillText(content, event.results);
+	if (!filled.ok) {
+		rest(draft, "failed", { code: "bad_placeholder", message: filled.message });
+		return null;
+	}
+	const text = filled.value;
+	draft.message({ turn: draft.run.turn, role: "assistant", content: text });
+	if (decision.finish_reason !== "stop" && decision.finish_reason !== "tool_calls") {
+		rest(draft, "failed", { code: "truncated_output", message: `the planner's answer was cut off (${decision.finish_reason})` });
+		return null;
+	}
+	if (event.call_as_text) return correct(draft, event);
+	if (text.trim() === "") {
+		if (draft.run.planner.kind === "external") return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
+		rest(draft, "failed", { code: "planner_empty", message: "the planner answered with nothing" });
+		return null;
+	}
+	if (draft.run.queued.length > 0) {
+		for (const queued of draft.run.queued) draft.message({ turn: draft.run.turn, role: "user", content: queued });
+		draft.set({ queued: [] });
+		openTurn(draft, event.world);
+		return null;
+	}
+	draft.set({ answer: text });
+	rest(draft, "completed", null);
+	return null;
+}
+
+/** T11: a call written as text runs nothing and is no answer; the planner is told once per turn and asked again. */
+function correct(draft: Draft, event: Planned): null {
+	const content = "that was text, not a tool call: nothing was executed. use the tools interface to call a tool, or answer in plain words";
+	draft.message({ turn: draft.run.turn, role: "user", content });
+	openTurn(draft, event.world);
+	return null;
+}
+
+function open(draft: Draft, event: Planned): StepProblem | null {
+	const { decision } = event;
+	refreshExposure(draft, event.world);
+	const cut = !executes(decision).ok;
+	draft.set({ turn_open: true });
+	const calls: CallRecord[] = decision.tool_calls.map((call, index) =>
+		admit(draft, call, index, { world: event.world, results: event.results, cut }),
+	);
+	draft.message({
+		turn: draft.run.turn,
+		role: "assistant",
+		content: decision.content,
+		reasoning_content: decision.reasoning_content,
+		cut,
+		tool_calls: calls.map((call) => ({
+			tool_call_id: call.tool_call_id,
+			provider_call_id: call.provider_call_id,
+			function_name: call.function_name,
+			// What did not parse is never replayed as an argument string (T03).
+			arguments_text: call.arguments_text ?? "{}",
+		})),
+	});
+	startPending(draft, event.world);
+	settleTurn(draft, event.world);
+	return null;
+}
+
+/** The managed planner could not be had. Retryable faults wait on a timer, not on a sleeping promise. */
+export function planFailed(draft: Draft, event: PlanFailed): void {
+	const { run } = draft;
+	if (run.status !== "planning" || run.turn !== event.turn) return;
+	const { fault } = event;
+	if (fault.retryable && run.plan_attempts < PLANS_MAX) {
+		draft.due("plan", "", draft.kit.now + (fault.retry_after_ms ?? PLAN_BACKOFF_MS * 3 ** (run.plan_attempts - 1)));
+		return;
+	}
+	rest(draft, "failed", { code: fault.code, message: fault.message });
+}

@@ -1,0 +1,122 @@
+/**
+ * What one AgentRun remembers. Everything here is plain data that the Durable Object stores row by row (decision 2);
+ * the working state holds the run, the calls of the open turn and the approvals still undecided. Older rows stay in
+ * storage and come in with an event when one needs them.
+ */
+import type { Authority, Principal } from "../principal.ts";
+import type { JsonObject } from "../json.ts";
+import type { Lease } from "../ports.ts";
+import type { ToolVersion } from "../registry/descriptor.ts";
+import type { ApprovalView, CallView, ExposureTrace, RunStatus } from "./view.ts";
+
+export type PlannerKind = "openai" | "workers_ai" | "scripted" | "external";
+
+export type RunLimits = {
+	readonly turns: number;
+	readonly turn_timeout_ms: number;
+	readonly session_timeout_ms: number;
+	readonly max_tokens: number;
+};
+
+/** Time that counts: turn and session clocks stand still while the run rests or is halted (decision 6). */
+export type Clocks = {
+	readonly turn_spent_ms: number;
+	readonly session_spent_ms: number;
+	/** When the run last began to move; null while it rests. */
+	readonly since: number | null;
+};
+
+/** One tool of the present exposure: the function name a planner may use, and the exact definition it saw. */
+export type ExposedTool = { readonly tool_id: string; readonly function_name: string; readonly definition_hash: string };
+
+/** What the planner sees. Kept from turn to turn while registry and policy stand still (L3). */
+export type Exposure = {
+	readonly n: number;
+	readonly registry_rev: number;
+	readonly policy_rev: number;
+	readonly mode: "all" | "ranked";
+	readonly tools: readonly ExposedTool[];
+	readonly trace: readonly ExposureTrace[];
+	readonly definition_tokens: number;
+};
+
+export type RunRecord = {
+	readonly v: 1;
+	readonly run_id: string;
+	readonly tenant_id: string;
+	readonly trace_id: string;
+	readonly session_id: string;
+	readonly request_hash: string;
+	readonly goal: string;
+	readonly principal: Principal;
+	readonly authority: Authority;
+	readonly planner: { readonly kind: PlannerKind; readonly model: string | null };
+	/** Scripted: how many decisions the script holds and how many have been played. */
+	readonly script: { readonly length: number; readonly at: number };
+	readonly pinned: readonly string[] | null;
+	readonly limits: RunLimits;
+	readonly metadata: JsonObject;
+	readonly context: JsonObject;
+	readonly status: RunStatus;
+	readonly answer: string | null;
+	readonly error: { readonly code: string; readonly message: string } | null;
+	readonly turn: number;
+	/** A decision of this turn has been taken and some of its calls still move. */
+	readonly turn_open: boolean;
+	/** Times the managed planner has been asked for this turn without an answer. */
+	readonly plan_attempts: number;
+	readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number; readonly tool_definition_tokens: number };
+	readonly clocks: Clocks;
+	/** Decision 14: the same tool and input asked again after a denial is refused. */
+	readonly denied: readonly { readonly tool_id: string; readonly input_hash: string }[];
+	/** User messages that arrived while a turn was open; they follow its tool messages. */
+	readonly queued: readonly string[];
+	readonly next_message: number;
+	readonly next_call: number;
+	readonly seq: number;
+	readonly head_hash: string;
+	readonly evidence_count: number;
+	readonly created_at: string;
+	readonly updated_at: string;
+};
+
+/** A call as stored: what the outside sees, and what only the machine needs. */
+export type CallRecord = CallView & {
+	readonly ordinal: number;
+	readonly definition_hash: string | null;
+	/** The frozen arguments, unmasked: they live only here (E3). Equal to `arguments` once frozen. */
+	readonly frozen: JsonObject | null;
+	/** The object life in which the last attempt was started; a foreign one means orphaned (decision 5). */
+	readonly boot_id: string | null;
+	/** What permitted it, for the evidence. */
+	readonly rule_ids: readonly string[];
+	readonly policy_rev: number | null;
+	readonly deadline_at: number | null;
+	readonly running_logged: boolean;
+	/** An edited call lives on under another id; this one gets no tool message of its own. */
+	readonly superseded_by: string | null;
+	/** The planner's raw text, kept for the conversation only when it parsed (T03). */
+	readonly arguments_text: string | null;
+};
+
+export type ApprovalRecord = ApprovalView & { readonly seq: number; readonly domain: string; readonly expires_at_ms: number };
+
+export type RunState = {
+	readonly run: RunRecord;
+	readonly exposure: Exposure | null;
+	/** Calls of the open turn, by id, in the planner's order. */
+	readonly calls: ReadonlyMap<string, CallRecord>;
+	readonly approvals: ReadonlyMap<string, ApprovalRecord>;
+};
+
+/** What the shell gathered before the step. A null lease means that control could not be had. */
+export type World = {
+	readonly lease: Lease | null;
+	/** What the run's principal may do at `lease.policy_rev`; null when the principal is gone. */
+	readonly authority: Authority | null;
+	/** Online tools at `lease.registry_rev`; null when they did not need to be fetched (nothing changed). */
+	readonly tools: readonly ToolVersion[] | null;
+};
+
+/** Timers of the run, kept in a table and served by one alarm. */
+export type DueKind = "approval_expiry" | "watchdog" | "clock" | "start" | "plan" | "flush";

@@ -1,0 +1,126 @@
+/** The turns of a run: opening one (what does the planner see?), closing one (has every call its answer?), and rest. */
+import { estimateTokens, functionDefinition } from "../exposure/definitions.ts";
+import { expose } from "../exposure/expose.ts";
+import { EXPOSURE_LIMIT_TOOLS } from "../limits.ts";
+import { functionNames } from "../planner/function-names.ts";
+import { toolMessage } from "../planner/tool-message.ts";
+import { judgeTool } from "../policy/permits.ts";
+import type { Draft } from "./draft.ts";
+import { inFlight } from "./flight.ts";
+import { toolMessageInput } from "./tool-message-of.ts";
+import type { CallRecord, Exposure, RunRecord, World } from "./state.ts";
+import { LIVE } from "./view.ts";
+
+/** Brings exposure up to date. It stands from turn to turn until registry or policy change (L3), so caches hit. */
+export function refreshExposure(draft: Draft, world: World): void {
+	const { run, exposure } = draft;
+	if (world.authority !== null && world.authority.policy_rev !== run.authority.policy_rev) draft.set({ authority: world.authority });
+	if (world.tools === null) return;
+	const registry_rev = world.lease?.registry_rev ?? 0;
+	const policy_rev = draft.run.authority.policy_rev;
+	if (exposure !== null && exposure.registry_rev === registry_rev && exposure.policy_rev === policy_rev) return;
+	const { authority } = draft.run;
+	const judged = expose({
+		tools: world.tools,
+		permitted: (descriptor) => judgeTool(authority, descriptor).decision !== "deny",
+		conditions: new Map(),
+		pinned: run.pinned,
+		now: draft.kit.now,
+		limit: EXPOSURE_LIMIT_TOOLS,
+	});
+	const names = functionNames(
+		judged.exposed.map((version) => version.descriptor.tool_id),
+		draft.kit.digest,
+	);
+	const nameOf = (tool_id: string): string => names.toFunction.get(tool_id) ?? tool_id;
+	const definitions = judged.exposed.map((version) => functionDefinition(version, nameOf(version.descriptor.tool_id)));
+	const next: Exposure = {
+		n: (exposure?.n ?? 0) + 1,
+		registry_rev,
+		policy_rev,
+		mode: judged.mode,
+		tools: judged.exposed.map((version) => ({
+			tool_id: version.descriptor.tool_id,
+			function_name: nameOf(version.descriptor.tool_id),
+			definition_hash: version.definition_hash,
+		})),
+		trace: judged.trace.map((entry) => ({ ...entry, function_name: entry.exposed ? nameOf(entry.tool_id) : null })),
+		definition_tokens: estimateTokens(definitions),
+	};
+	draft.expose(next, judged.exposed);
+}
+
+/** Opens the next turn, or rests the run when its turns are used up: a limit is never `completed` (E1). */
+export function openTurn(draft: Draft, world: World): void {
+	const { run } = draft;
+	if (run.turn >= run.limits.turns) {
+		rest(draft, "failed", { code: "turn_limit", message: `the run used its ${run.limits.turns} turns without an answer; what was found is in its calls` });
+		return;
+	}
+	refreshExposure(draft, world);
+	const turn = run.turn + 1;
+	const { since } = run.clocks;
+	// The turn clock begins anew; the session clock keeps what it has counted.
+	const clocks = {
+		turn_spent_ms: 0,
+		session_spent_ms: run.clocks.session_spent_ms + (since === null ? 0 : draft.kit.now - since),
+		since: since === null ? null : draft.kit.now,
+	};
+	const usage = { ...run.usage, tool_definition_tokens: draft.exposure?.definition_tokens ?? 0 };
+	draft.set({ turn, turn_open: false, plan_attempts: 0, clocks, usage });
+	draft.log("turn.started", { turn });
+	if (draft.exposure !== null) {
+		draft.log("exposure.selected", {
+			turn,
+			mode: draft.exposure.mode,
+			tools: draft.exposure.tools.map((tool) => tool.tool_id),
+			tool_definition_tokens: draft.exposure.definition_tokens,
+		});
+	}
+	if (run.planner.kind === "external") {
+		draft.status("awaiting_decision");
+		return;
+	}
+	draft.status("planning");
+	draft.due("clock", "", draft.kit.now + Math.max(1, Math.min(draft.turnLeft(), draft.sessionLeft())));
+	plan(draft);
+}
+
+/** Asks the managed planner. The timer is there for a plan that is lost with the object's life. */
+export function plan(draft: Draft): void {
+	draft.set({ plan_attempts: draft.run.plan_attempts + 1 });
+	draft.effect({ kind: "plan", turn: draft.run.turn });
+}
+
+/** Looks at the open turn: everything answered -> the next turn; else the status that says what it waits for (decision 7). */
+export function settleTurn(draft: Draft, world: World): void {
+	if (!draft.run.turn_open) return;
+	const calls = callsOfTurn(draft);
+	if (calls.some((call) => inFlight(call.state))) draft.status("executing");
+	else if (calls.some((call) => LIVE.has(call.state))) draft.status("awaiting_approval");
+	else closeTurn(draft, world);
+}
+
+/** The open turn's calls, in the planner's order (an edited call keeps its place). */
+function callsOfTurn(draft: Draft): CallRecord[] {
+	return [...draft.calls.values()].filter((call) => call.turn === draft.run.turn).sort((a, b) => a.ordinal - b.ordinal);
+}
+
+/** Every provider call gets exactly one tool message, in the planner's order, before the planner is asked again. */
+function closeTurn(draft: Draft, world: World): void {
+	const { turn } = draft.run;
+	for (const call of callsOfTurn(draft)) {
+		if (call.parent_call_id !== null || call.superseded_by !== null) continue;
+		draft.message({ turn, role: "tool", content: toolMessage(toolMessageInput(call)), tool_call_id: call.tool_call_id });
+	}
+	for (const content of draft.run.queued) draft.message({ turn, role: "user", content });
+	draft.set({ queued: [], turn_open: false });
+	draft.forgetTurn();
+	openTurn(draft, world);
+}
+
+/** The run comes to rest for good, or until it is resumed. */
+export function rest(draft: Draft, status: "completed" | "failed" | "cancelled" | "suspended", error: RunRecord["error"]): void {
+	draft.status(status, { error, turn_open: false });
+	if (status !== "suspended") draft.log("run.finished", { status, answer: draft.run.answer, error });
+}
