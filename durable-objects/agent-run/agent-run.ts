@@ -1,0 +1,328 @@
+/**
+ * AgentRun: one Durable Object per run. It checks who asks, gathers, takes one synchronous step, and answers; every
+ * decision is the core machine's. An agent's own planner, a person at a page and an alarm all come in here.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { isDevelopment } from "#adapters/http/address-rules.ts";
+import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
+import { verifyEvidence } from "#core/evidence/chain.ts";
+import type { Evidence } from "#core/evidence/record.ts";
+import { functionDefinition } from "#core/exposure/definitions.ts";
+import type { Caller } from "#core/principal.ts";
+import { toPlannerDecision, type WireDecision } from "#core/planner/decision.ts";
+import { mayRead, mayReadApproval, maySteer } from "#core/policy/run-access.ts";
+import { approvalView } from "#core/run/draft.ts";
+import type { StepProblem } from "#core/run/effect.ts";
+import { inFlight } from "#core/run/flight.ts";
+import type { ApprovalRecord, RunState } from "#core/run/state.ts";
+import { RESTING, type ApprovalView, type CallView, type RunView, type TurnView } from "#core/run/view.ts";
+import { canonicalJson } from "#core/json.ts";
+import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Reply, Wait } from "./api.ts";
+import { announceLink } from "./dev-link.ts";
+import { definition } from "./definitions.ts";
+import { Links, no } from "./links.ts";
+import { plannerMissing } from "./planners.ts";
+import { Runtime } from "./runtime.ts";
+import { sha256, tenantKeys } from "./signing.ts";
+import { callView, runView, turnMessages } from "./views.ts";
+
+/** Evidence records answered at once; a run's chain is bounded by its turns and calls, far below. */
+const EVIDENCE_MAX = 20_000;
+
+export class AgentRun extends DurableObject<Env> implements AgentRunApi {
+	readonly #runtime: Runtime;
+	readonly #links: Links;
+
+	constructor(ctx: DurableObjectState, env: Env) {
+		super(ctx, env);
+		const exports = ctx.exports as unknown as { Executor: ExecutorApi };
+		this.#runtime = new Runtime(ctx, env, exports.Executor);
+		this.#links = new Links(env, this.#runtime);
+		if (isDevelopment()) this.#runtime.onApproval = (approval_id) => announceLink(env, this.#runtime, this.#links, approval_id);
+	}
+
+	async create(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>> {
+		const runtime = this.#runtime;
+		if (runtime.state !== null) return this.#again(ask);
+		const missing = plannerMissing(this.env, ask.planner.kind);
+		if (missing !== null) return no(503, "planner_unavailable", missing);
+		const { caller } = ask;
+		const world = await runtime.worldOf(caller.tenant_id, caller.principal_id, caller.authority, true);
+		if (world.lease === null || world.tools === null) return no(503, "control_unavailable", "the tenant's control could not be reached; try again");
+		if (runtime.state !== null) return this.#again(ask);
+		runtime.begin(caller.tenant_id);
+		const { v: _v, wait_ms, tools: pinned, planner, ...request } = ask;
+		const step = runtime.step(
+			{ kind: "created", ...request, pinned, planner: { kind: planner.kind, model: planner.model }, script_length: planner.script.length, world },
+			{ before: () => runtime.store.create(planner.script) },
+		);
+		if (step.problem !== null) return refusal(step.problem);
+		await step.announced;
+		await this.#rested(wait_ms);
+		return this.#view();
+	}
+
+	/** A repeated Idempotency-Key: the same request gets its run, another one is told. */
+	async #again(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>> {
+		const state = await this.#runtime.ready();
+		if (state === null || !mayRead(ask.caller, state.run)) return notFound();
+		if (state.run.request_hash !== ask.request_hash) return no(409, "idempotency_conflict", "this Idempotency-Key was used for another request");
+		await this.#rested(ask.wait_ms);
+		return this.#view();
+	}
+
+	async read(ask: Ask<Wait & { readonly after_seq: number | null }>): Promise<Reply<RunView>> {
+		if (!(await this.#readable(ask.caller))) return notFound();
+		await this.#rested(ask.wait_ms, ask.after_seq ?? -1);
+		return this.#view();
+	}
+
+	async decide(ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>): Promise<Reply<TurnView>> {
+		const runtime = this.#runtime;
+		const state = await this.#steerable(ask.caller);
+		if (state === null) return notFound();
+		if (state.run.planner.kind !== "external") return no(409, "not_external", "this run has a planner of its own and takes no decisions from outside");
+		const hash = ask.idempotency_key === null ? "" : sha256(canonicalJson(ask.decision));
+		const before = ask.idempotency_key === null ? undefined : runtime.store.request(ask.idempotency_key);
+		if (before !== undefined && before.hash !== hash) return no(409, "idempotency_conflict", "this Idempotency-Key was used for another decision");
+		let turn = before?.turn ?? null;
+		if (turn === null) {
+			const world = await runtime.world();
+			const at = runtime.state?.run.turn ?? 0;
+			const { idempotency_key: key } = ask;
+			const step = runtime.step(
+				{ kind: "planned", turn: at, decision: toPlannerDecision(ask.decision), call_as_text: false, results: null, world },
+				{ after: () => key !== null && runtime.store.rememberRequest(key, hash, at) },
+			);
+			if (step.problem !== null) return refusal(step.problem);
+			await step.announced;
+			turn = at;
+		}
+		await this.#turnSettled(turn, ask.wait_ms);
+		return { ok: true, value: this.#turnView(turn) };
+	}
+
+	async messages(ask: Ask<{ readonly turn: number | null }>): Promise<Reply<{ turn: number; messages: TurnView["messages"] }>> {
+		const state = await this.#readable(ask.caller);
+		if (state === null) return notFound();
+		const { run } = state;
+		// Without a turn: the newest one that has calls.
+		const turn = ask.turn ?? (run.turn_open || run.planner.kind !== "external" ? run.turn : Math.max(0, run.turn - 1));
+		return { ok: true, value: { turn, messages: turnMessages(this.#runtime.store.callsOfTurn(turn)) } };
+	}
+
+	async say(ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>): Promise<Reply<RunView>> {
+		const runtime = this.#runtime;
+		if ((await this.#steerable(ask.caller)) === null) return notFound();
+		const key = ask.idempotency_key === null ? null : `say:${ask.idempotency_key}`;
+		const hash = sha256(ask.content);
+		const before = key === null ? undefined : runtime.store.request(key);
+		if (before !== undefined && before.hash !== hash) return no(409, "idempotency_conflict", "this Idempotency-Key was used for another message");
+		if (before === undefined) {
+			const world = await runtime.world(true);
+			const problem = this.#act(runtime.step({ kind: "said", content: ask.content, world }, { after: () => key !== null && runtime.store.rememberRequest(key, hash, 0) }));
+			if (problem !== null) return problem;
+		}
+		await this.#rested(ask.wait_ms);
+		return this.#view();
+	}
+
+	async cancel(ask: Ask): Promise<Reply<RunView>> {
+		if ((await this.#steerable(ask.caller)) === null) return notFound();
+		return this.#act(this.#runtime.step({ kind: "cancelled", by: ask.caller.name })) ?? this.#view();
+	}
+
+	async resume(ask: Ask<Wait>): Promise<Reply<RunView>> {
+		if ((await this.#steerable(ask.caller)) === null) return notFound();
+		const problem = this.#act(this.#runtime.step({ kind: "resumed", world: await this.#runtime.world(true) }));
+		if (problem !== null) return problem;
+		await this.#rested(ask.wait_ms);
+		return this.#view();
+	}
+
+	async cancelCall(ask: Ask<{ readonly tool_call_id: string }>): Promise<Reply<RunView>> {
+		if ((await this.#steerable(ask.caller)) === null) return notFound();
+		const world = await this.#runtime.world();
+		return this.#act(this.#runtime.step({ kind: "call_cancelled", tool_call_id: ask.tool_call_id, by: ask.caller.name, world })) ?? this.#view();
+	}
+
+	async settleOutcome(ask: Parameters<AgentRunApi["settleOutcome"]>[0]): Promise<Reply<RunView>> {
+		if ((await this.#steerable(ask.caller)) === null) return notFound();
+		const call = this.#runtime.store.call(ask.tool_call_id);
+		if (call === undefined) return notFound();
+		const { outcome, result, reason, caller: by } = ask;
+		return this.#act(this.#runtime.step({ kind: "outcome_stated", call, outcome, result, reason, by })) ?? this.#view();
+	}
+
+	async call(ask: Ask<{ readonly tool_call_id: string }>): Promise<Reply<CallView>> {
+		if ((await this.#readable(ask.caller)) === null) return notFound();
+		const call = this.#runtime.store.call(ask.tool_call_id);
+		return call === undefined ? notFound() : { ok: true, value: callView(call, true) };
+	}
+
+	async exposure(ask: Ask): ReturnType<AgentRunApi["exposure"]> {
+		const state = await this.#readable(ask.caller);
+		if (state === null) return notFound();
+		const { exposure, run } = state;
+		const tools = exposure?.tools ?? [];
+		const definitions = tools.map((tool) => functionDefinition(definition(this.#runtime.store, tool.definition_hash).version, tool.function_name));
+		return { ok: true, value: { turn: run.turn, mode: exposure?.mode ?? "all", definitions, trace: [...(exposure?.trace ?? [])] } };
+	}
+
+	async evidence(ask: Ask): Promise<Reply<{ data: Evidence[]; head_hash: string }>> {
+		const state = await this.#readable(ask.caller);
+		if (state === null) return notFound();
+		return { ok: true, value: { data: this.#chain(), head_hash: state.run.head_hash } };
+	}
+
+	async verify(ask: Ask): ReturnType<AgentRunApi["verify"]> {
+		const state = await this.#readable(ask.caller);
+		if (state === null) return notFound();
+		const { verify } = tenantKeys(this.env.BELAY_MASTER_SECRET, state.run.tenant_id);
+		const anchor = { head_hash: state.run.head_hash, count: state.run.evidence_count };
+		return { ok: true, value: verifyEvidence(this.#chain(), anchor, sha256, verify) };
+	}
+
+	#chain(): Evidence[] {
+		return this.#runtime.store.log(0, EVIDENCE_MAX, "evidence.recorded").map((row) => evidenceOf(row.data));
+	}
+
+	async approval(ask: Ask<{ readonly approval_id: string }>): Promise<Reply<ApprovalView>> {
+		const state = await this.#runtime.ready();
+		const approval = this.#approval(ask.approval_id);
+		if (state === null || approval === null || !mayReadApproval(ask.caller, state.run, approval.domain)) return notFound();
+		return { ok: true, value: approvalView(approval) };
+	}
+
+	async decideApproval(ask: Ask<DecideApproval>): Promise<Reply<ApprovalView>> {
+		return this.#onApproval(ask.caller, ask.approval_id, async (approval) => {
+			const { v: _v, caller: by, ...decision } = ask;
+			const world = await this.#runtime.world(true);
+			return this.#runtime.step({ kind: "approval_decided", ...decision, approval, by, via: "api", world }).problem;
+		});
+	}
+
+	async editApproval(ask: Parameters<AgentRunApi["editApproval"]>[0]): Promise<Reply<ApprovalView>> {
+		return this.#onApproval(ask.caller, ask.approval_id, async (approval) => {
+			const { approval_id, arguments: args, caller: by } = ask;
+			const step = this.#runtime.step({ kind: "approval_edited", approval_id, arguments: args, approval, by, world: await this.#runtime.world(true) });
+			await step.announced;
+			return step.problem;
+		});
+	}
+
+	/** Who may not even see the approval is answered as if there were none; who may see it is told what is missing. */
+	async #onApproval(caller: Caller, approval_id: string, act: (approval: ApprovalRecord) => Promise<StepProblem | null>): Promise<Reply<ApprovalView>> {
+		const state = await this.#runtime.ready();
+		const approval = this.#approval(approval_id);
+		if (state === null || approval === null || !mayReadApproval(caller, state.run, approval.domain)) return notFound();
+		const problem = await act(approval);
+		if (problem !== null) return refusal(problem);
+		return { ok: true, value: approvalView(this.#approval(approval_id) ?? approval) };
+	}
+
+	async issueLink(ask: Parameters<AgentRunApi["issueLink"]>[0]): ReturnType<AgentRunApi["issueLink"]> {
+		const state = await this.#runtime.ready();
+		const approval = this.#approval(ask.approval_id);
+		if (state === null || approval === null || state.run.tenant_id !== ask.tenant_id || ask.approver.tenant_id !== ask.tenant_id) return notFound();
+		if (approval.status !== "pending") return no(409, "already_decided", `the approval is ${approval.status}`);
+		return { ok: true, value: this.#links.issue(approval, ask.approver, ask.view_only) };
+	}
+
+	async openLink(ask: { v: 1; token: string }): Promise<Reply<LinkView>> {
+		await this.#runtime.ready();
+		return this.#links.view(ask.token);
+	}
+
+	async decideLink(ask: Parameters<AgentRunApi["decideLink"]>[0]): Promise<Reply<ApprovalView>> {
+		await this.#runtime.ready();
+		const first = this.#links.open(ask.token);
+		if (!first.ok) return first;
+		if (first.value.doc.view_only) return no(403, "forbidden", "this link only shows the approval; decide it in the console or by the API");
+		if (!this.#links.formIsOurs(ask.token, ask.csrf, first.value.approval)) return no(403, "csrf_failed", "the form was not this page's; open the link again");
+		const by = await this.#links.approver(first.value.doc);
+		const world = await this.#runtime.world(true);
+		// Looked at again after the awaits: two clicks arrive as two requests.
+		const opened = this.#links.open(ask.token);
+		if (!opened.ok) return opened;
+		if (by === undefined) return no(403, "forbidden", "the approver is not registered any more");
+		const { approval, token_hash } = opened.value;
+		const { approval_id, tool_id, tool_call_id, input_hash } = approval;
+		const step = this.#runtime.step(
+			{ kind: "approval_decided", approval_id, tool_id, tool_call_id, input_hash, decision: ask.decision, reason: ask.reason, approval, by, via: "link", world },
+			{ after: () => this.#runtime.store.useLink(token_hash, Date.now()) },
+		);
+		if (step.problem !== null) return refusal(step.problem);
+		return { ok: true, value: approvalView(this.#approval(approval_id) ?? approval) };
+	}
+
+	/** The event stream: a WebSocket whose first frames are what the client has not seen yet. */
+	override async fetch(request: Request): Promise<Response> {
+		const ask = JSON.parse(request.headers.get("x-belay-ask") ?? "null") as Ask<{ after_seq: number | null }> | null;
+		const state = await this.#runtime.ready();
+		if (ask === null || state === null || !mayRead(ask.caller, state.run)) return new Response(null, { status: 404 });
+		if (request.headers.get("upgrade") !== "websocket") return new Response(null, { status: 426 });
+		return this.#runtime.stream.open(ask.after_seq ?? 0);
+	}
+
+	override async webSocketMessage(): Promise<void> {
+		// A listener only listens.
+	}
+
+	override async webSocketClose(socket: WebSocket): Promise<void> {
+		socket.close();
+	}
+
+	override async alarm(): Promise<void> {
+		await this.#runtime.alarm();
+	}
+
+	async #readable(caller: Caller): Promise<RunState | null> {
+		const state = await this.#runtime.ready();
+		return state !== null && mayRead(caller, state.run) ? state : null;
+	}
+	async #steerable(caller: Caller): Promise<RunState | null> {
+		const state = await this.#runtime.ready();
+		return state !== null && maySteer(caller, state.run) ? state : null;
+	}
+
+	/** The newest state wins over the stored row only where it is part of the working state. */
+	#approval(approval_id: string): ApprovalRecord | null {
+		return this.#runtime.state?.approvals.get(approval_id) ?? (this.#runtime.state === null ? null : (this.#runtime.store.approval(approval_id) ?? null));
+	}
+
+	#act(step: { readonly problem: StepProblem | null }): { ok: false; problem: StepProblem } | null {
+		return step.problem === null ? null : refusal(step.problem);
+	}
+
+	async #rested(wait_ms: number, after_seq = -1): Promise<void> {
+		await this.#runtime.waiters.until(() => {
+			const run = this.#runtime.state?.run;
+			return run === undefined || (RESTING.has(run.status) && run.seq > after_seq);
+		}, wait_ms);
+	}
+
+	/** No call of the turn is on its way any more: each has ended or waits for a human. */
+	async #turnSettled(turn: number, wait_ms: number | null): Promise<void> {
+		const { waiters, state } = this.#runtime;
+		const limit = wait_ms ?? state?.run.limits.turn_timeout_ms ?? 0;
+		await waiters.until(() => ![...(this.#runtime.state?.calls.values() ?? [])].some((call) => call.turn === turn && inFlight(call.state)), limit);
+	}
+
+	#view(): Reply<RunView> {
+		const { state, store } = this.#runtime;
+		return state === null ? notFound() : { ok: true, value: runView(state, store, this.#runtime.recentCalls()) };
+	}
+
+	#turnView(turn: number): TurnView {
+		const { state, store } = this.#runtime;
+		const run = runView(state as RunState, store, this.#runtime.recentCalls());
+		return { run, messages: turnMessages(store.callsOfTurn(turn)), pending_approvals: run.pending_approvals };
+	}
+}
+
+const notFound = (): { ok: false; problem: { status: number; code: string; detail: string } } => no(404, "not_found", "there is no such object");
+const refusal = (problem: StepProblem): { ok: false; problem: StepProblem } => ({ ok: false, problem });
+
+/** The log's entry of a record carries the run's id and time like every entry; the record itself has both already. */
+const evidenceOf = (data: object): Evidence => data as Evidence;

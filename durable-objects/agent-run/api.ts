@@ -1,0 +1,101 @@
+/**
+ * What a Worker may ask of an AgentRun, over RPC. Every message carries `v`: code rolls out gradually, and a new Worker
+ * will call an old object. Answers are values; an error is a problem, never a thrown one.
+ */
+import type { Caller } from "#core/principal.ts";
+import type { ApprovalView, CallView, Evidence, ExposureTrace, RunView, TurnMessage, TurnView } from "#core/run/view.ts";
+import type { FunctionDefinition } from "#core/ports.ts";
+import type { FieldError } from "#core/refusal.ts";
+import type { Json, JsonObject } from "#core/json.ts";
+import type { WireDecision } from "#core/planner/decision.ts";
+
+export const API_VERSION = 1;
+
+/** A problem as RFC 9457 will carry it; `code` is a frozen literal. */
+export type Problem = {
+	readonly status: number;
+	readonly code: string;
+	readonly detail: string;
+	readonly errors?: readonly FieldError[];
+	readonly retry_after_s?: number;
+	/** More members for the body, e.g. the winner's decision of `already_decided`. */
+	readonly extra?: JsonObject;
+};
+export type Reply<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
+
+export type Ask<T = object> = { readonly v: 1; readonly caller: Caller } & T;
+
+export type PlannerSpec = {
+	readonly kind: "openai" | "workers_ai" | "scripted" | "external";
+	readonly model: string | null;
+	readonly script: readonly WireDecision[];
+};
+export type RunLimits = {
+	readonly turns: number;
+	readonly turn_timeout_ms: number;
+	readonly session_timeout_ms: number;
+	/** 0: no limit declared. */
+	readonly max_tokens: number;
+};
+export type CreateRun = {
+	readonly run_id: string;
+	/** SHA-256 of the canonical request, so that a repeated Idempotency-Key with another body is told apart. */
+	readonly request_hash: string;
+	readonly trace_id: string;
+	readonly session_id: string;
+	readonly goal: string;
+	/** User, system and plain assistant text only (decision 39). */
+	readonly messages: readonly { readonly role: "user" | "system" | "assistant"; readonly content: string }[];
+	readonly tools: readonly string[] | null;
+	readonly planner: PlannerSpec;
+	readonly limits: RunLimits;
+	readonly metadata: JsonObject;
+	readonly context: JsonObject;
+};
+/** How long an answer may wait for the run to rest, ms; 0: answer at once. */
+export type Wait = { readonly wait_ms: number };
+
+export type DecideApproval = {
+	readonly approval_id: string;
+	readonly decision: "approve" | "deny";
+	readonly tool_id: string;
+	readonly tool_call_id: string;
+	readonly input_hash: string;
+	readonly reason: string | null;
+};
+/** What a link's page shows: exactly the frozen call. */
+export type LinkView = { readonly approval: ApprovalView; readonly approver: string; readonly csrf: string; readonly view_only: boolean; readonly goal: string };
+
+export interface AgentRunApi {
+	create(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>>;
+	read(ask: Ask<Wait & { readonly after_seq: number | null }>): Promise<Reply<RunView>>;
+	/** `wait_ms` null: what is left of the turn. */
+	decide(ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>): Promise<Reply<TurnView>>;
+	messages(ask: Ask<{ readonly turn: number | null }>): Promise<Reply<{ turn: number; messages: TurnMessage[] }>>;
+	say(ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>): Promise<Reply<RunView>>;
+	cancel(ask: Ask): Promise<Reply<RunView>>;
+	resume(ask: Ask<Wait>): Promise<Reply<RunView>>;
+	exposure(ask: Ask): Promise<Reply<{ turn: number; mode: "all" | "ranked"; definitions: FunctionDefinition[]; trace: ExposureTrace[] }>>;
+	evidence(ask: Ask): Promise<Reply<{ data: Evidence[]; head_hash: string }>>;
+	verify(ask: Ask): Promise<Reply<{ valid: boolean; checked: number; broken_at: number | null }>>;
+	settleOutcome(
+		ask: Ask<{ tool_call_id: string; outcome: "happened" | "not_happened"; result: Json | null; reason: string }>,
+	): Promise<Reply<RunView>>;
+	/** One call, its result whole however large. */
+	call(ask: Ask<{ readonly tool_call_id: string }>): Promise<Reply<CallView>>;
+	cancelCall(ask: Ask<{ readonly tool_call_id: string }>): Promise<Reply<RunView>>;
+	approval(ask: Ask<{ readonly approval_id: string }>): Promise<Reply<ApprovalView>>;
+	decideApproval(ask: Ask<DecideApproval>): Promise<Reply<ApprovalView>>;
+	editApproval(ask: Ask<{ readonly approval_id: string; readonly arguments: JsonObject }>): Promise<Reply<ApprovalView>>;
+	/**
+	 * Makes a link for an approver and answers its token once. Called by the development print and by link senders; a
+	 * token is never logged. `approver` is a registered user of the tenant.
+	 */
+	issueLink(ask: { v: 1; tenant_id: string; approval_id: string; approver: Caller; view_only: boolean }): Promise<Reply<{ token: string; expires_at: string }>>;
+	/** Shows; decides nothing (A4). `token` has had its MAC checked by the Worker already; it is checked again here. */
+	openLink(ask: { v: 1; token: string }): Promise<Reply<LinkView>>;
+	/** Decides once. `csrf` is the page's. */
+	decideLink(ask: { v: 1; token: string; csrf: string; decision: "approve" | "deny"; reason: string | null }): Promise<Reply<ApprovalView>>;
+	/** The event stream: a WebSocket upgrade with `x-belay-ask` (an Ask with `after_seq`) as JSON; frames are `{seq, event, data}`. */
+	fetch(request: Request): Promise<Response>;
+}

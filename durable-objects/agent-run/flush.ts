@@ -1,0 +1,97 @@
+/**
+ * The run's log on its way to D1: a cursor into the log, not a second table (decision 3). One flusher per run; it is off
+ * the hot path, repeats until D1 has the rows, and a repeat adds nothing (decision 40).
+ */
+import { maskText } from "#core/data/mask.ts";
+import type { EvidenceLedger, LedgerBatch } from "#core/ports.ts";
+import type { Evidence } from "#core/evidence/record.ts";
+import type { LogRow } from "#core/run/effect.ts";
+import type { RunRecord } from "#core/run/state.ts";
+import type { RunStore } from "./store.ts";
+
+/** Log rows per batch: far under what one D1 batch takes. */
+const BATCH_ROWS = 500;
+const GOAL_MAX_CHARS = 500;
+
+export class Flusher {
+	readonly #store: RunStore;
+	readonly #ledger: EvidenceLedger;
+	#running: Promise<boolean> | null = null;
+
+	constructor(store: RunStore, ledger: EvidenceLedger) {
+		this.#store = store;
+		this.#ledger = ledger;
+	}
+
+	/** True when D1 has everything. Joins a flush that is under way, then looks again at what came meanwhile. */
+	async flush(run: () => RunRecord): Promise<boolean> {
+		if (this.#running !== null) await this.#running;
+		this.#running ??= this.#drain(run).finally(() => {
+			this.#running = null;
+		});
+		return this.#running;
+	}
+
+	async #drain(run: () => RunRecord): Promise<boolean> {
+		try {
+			for (;;) {
+				const from = this.#store.flushed();
+				const rows = this.#store.log(from, BATCH_ROWS);
+				const last = rows.at(-1);
+				if (last === undefined) return true;
+				await this.#ledger.append(this.#batch(run(), rows, from));
+				this.#store.markFlushed(last.seq);
+			}
+		} catch {
+			return false;
+		}
+	}
+
+	#batch(run: RunRecord, rows: readonly LogRow[], from: number): LedgerBatch {
+		const { run_id, session_id, trace_id, principal, status, seq, created_at, updated_at } = run;
+		const { principal_id } = principal;
+		return {
+			tenant_id: run.tenant_id,
+			run: {
+				run_id,
+				session_id,
+				principal_id,
+				trace_id,
+				status,
+				goal: maskText(run.goal).slice(0, GOAL_MAX_CHARS).toWellFormed(),
+				planner_kind: run.planner.kind,
+				seq,
+				created_at,
+				updated_at,
+			},
+			approvals: this.#store.approvalsSince(from).map((approval) => ({
+				approval_id: approval.approval_id,
+				run_id,
+				tool_id: approval.tool_id,
+				domain: approval.domain,
+				status: approval.status,
+				requested_by: approval.requested_by,
+				seq: approval.seq,
+				created_at: approval.created_at,
+				expires_at: approval.expires_at,
+			})),
+			evidence: rows
+				.filter((row) => row.event === "evidence.recorded")
+				.map((row) => row.data as unknown as Evidence)
+				.map(({ evidence_id, seq: at_seq, tool_call_id, tool_id, outcome, input_hash, hash, at }) => ({
+					evidence_id,
+					run_id,
+					seq: at_seq,
+					tool_call_id,
+					tool_id,
+					outcome,
+					input_hash: input_hash ?? "",
+					hash,
+					at,
+				})),
+			audit: rows.flatMap((row) =>
+				row.audit === null ? [] : [{ ...row.audit, run_id, seq: row.seq, trace_id, at: row.at, session_id, principal_id }],
+			),
+		};
+	}
+}

@@ -1,0 +1,88 @@
+/**
+ * Approval links (A4, decision 23): made for one approval and one approver, signed, single use, short-lived, kept as a
+ * hash. Opening one decides nothing; deciding takes the page's own token in a POST. Used by the AgentRun object only.
+ */
+import { timingSafeEqual } from "node:crypto";
+import { D1AuthorityStore } from "#adapters/d1/d1-authority-store.ts";
+import { deriveKey, hmacSha256, readMasters } from "#adapters/secrets/derive.ts";
+import { checkLinkToken, linkKey, mintLinkToken } from "#adapters/secrets/link-token.ts";
+import { hex, runPart } from "#core/ids.ts";
+import { invariant } from "#core/invariant.ts";
+import { LINK_TTL_MS } from "#core/limits.ts";
+import type { Caller, Principal } from "#core/principal.ts";
+import { approvalView } from "#core/run/draft.ts";
+import type { ApprovalRecord } from "#core/run/state.ts";
+import type { LinkView, Problem, Reply } from "./api.ts";
+import { sha256 } from "./signing.ts";
+import type { Runtime } from "./runtime.ts";
+
+type LinkDoc = { readonly approver: Principal; readonly expires_at: number; readonly view_only: boolean };
+
+export type OpenedLink = { readonly token_hash: string; readonly doc: LinkDoc; readonly approval: ApprovalRecord };
+
+export class Links {
+	readonly #env: Env;
+	readonly #runtime: Runtime;
+
+	constructor(env: Env, runtime: Runtime) {
+		this.#env = env;
+		this.#runtime = runtime;
+	}
+
+	issue(approval: ApprovalRecord, approver: Principal, view_only: boolean): { token: string; expires_at: string } {
+		const part = runPart(approval.run_id);
+		invariant(part !== undefined, "an approval belongs to a run");
+		const token = mintLinkToken(part, crypto.getRandomValues(new Uint8Array(32)), this.#linkKey());
+		const expires_at = Math.min(Date.now() + LINK_TTL_MS, approval.expires_at_ms);
+		const { tenant_id, principal_id, kind, name } = approver;
+		const doc: LinkDoc = { approver: { tenant_id, principal_id, kind, name }, expires_at, view_only };
+		this.#runtime.store.putLink(sha256(token), approval.approval_id, doc);
+		return { token, expires_at: new Date(expires_at).toISOString() };
+	}
+
+	/** The link's approval, or why there is none: unknown 404; used or out of time 410. */
+	open(token: string): Reply<OpenedLink> {
+		const { store, state } = this.#runtime;
+		if (state === null || checkLinkToken(token, this.#linkKey()) === undefined) return no(404, "not_found", "there is no such link");
+		const token_hash = sha256(token);
+		const link = store.link<LinkDoc>(token_hash);
+		const approval = link === undefined ? undefined : (state.approvals.get(link.approval_id) ?? store.approval(link.approval_id));
+		if (link === undefined || approval === undefined) return no(404, "not_found", "there is no such link");
+		if (link.used_at !== null) return no(410, "link_used", "this link has been used already");
+		if (link.doc.expires_at <= Date.now()) return no(410, "link_expired", "this link has expired; ask for a new one");
+		return { ok: true, value: { token_hash, doc: link.doc, approval } };
+	}
+
+	view(token: string): Reply<LinkView> {
+		const opened = this.open(token);
+		if (!opened.ok) return opened;
+		const { approval, doc } = opened.value;
+		const goal = this.#runtime.state?.run.goal ?? "";
+		return { ok: true, value: { approval: approvalView(approval), approver: doc.approver.name, csrf: this.#csrf(token, approval), view_only: doc.view_only, goal } };
+	}
+
+	/** The form must come from the page of this very link. */
+	formIsOurs(token: string, csrf: string, approval: ApprovalRecord): boolean {
+		const given = Buffer.from(csrf, "utf8");
+		const expected = Buffer.from(this.#csrf(token, approval), "utf8");
+		return given.byteLength === expected.byteLength && timingSafeEqual(given, expected);
+	}
+
+	/** The approver with what they may do now: a link keeps nobody's authority alive. */
+	async approver(doc: LinkDoc): Promise<Caller | undefined> {
+		const { tenant_id, principal_id } = doc.approver;
+		const authority = await new D1AuthorityStore(this.#env.DB).resolve(tenant_id, principal_id, 0);
+		return authority === undefined ? undefined : { ...doc.approver, authority };
+	}
+
+	#csrf(token: string, approval: ApprovalRecord): string {
+		const [master] = readMasters(this.#env.BELAY_MASTER_SECRET);
+		return hex(hmacSha256(deriveKey(master.bytes, "", "csrf"), `${approval.approval_id}\0${token}`));
+	}
+
+	#linkKey(): Uint8Array {
+		return linkKey(readMasters(this.#env.BELAY_MASTER_SECRET)[0]);
+	}
+}
+
+export const no = (status: number, code: string, detail: string): { ok: false; problem: Problem } => ({ ok: false, problem: { status, code, detail } });

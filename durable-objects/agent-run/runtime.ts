@@ -1,0 +1,263 @@
+/**
+ * The life of one run in memory: load -> transition -> persist -> perform. Steps are synchronous (apply.ts); what is
+ * asynchronous happens before one (gather) or after it (effects). Holds no policy. Used by the AgentRun object.
+ */
+import { addressRules, isDevelopment } from "#adapters/http/address-rules.ts";
+import { parseUrl } from "#adapters/http/url.ts";
+import { D1EvidenceLedger } from "#adapters/d1/d1-evidence-ledger.ts";
+import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
+import { hex, type RandomBytes } from "#core/ids.ts";
+import { invariant } from "#core/invariant.ts";
+import { APPROVAL_FLUSH_MS, RUN_VIEW_CALLS } from "#core/limits.ts";
+import { judgeUrl } from "#core/normalize/address-guard.ts";
+import type { Effect, LogRow } from "#core/run/effect.ts";
+import type { RunEvent } from "#core/run/event.ts";
+import { isOut } from "#core/run/flight.ts";
+import type { Kit } from "#core/run/kit.ts";
+import type { CallRecord, RunState, World } from "#core/run/state.ts";
+import type { Step } from "#core/run/transition.ts";
+import { type Alongside, apply, type Holder } from "./apply.ts";
+import { invokeTool, type Invokers } from "./choke-point.ts";
+import { definition, offer } from "./definitions.ts";
+import { Flusher } from "./flush.ts";
+import { Gatherer } from "./gather.ts";
+import { makeInvokers } from "./invokers.ts";
+import { planTurn } from "./planners.ts";
+import { sha256, tenantKeys } from "./signing.ts";
+import { RunStore } from "./store.ts";
+import { Stream } from "./stream.ts";
+import { Waiters } from "./waiters.ts";
+
+/** How long a step's rows may wait for their way to D1, so that several go together, ms. */
+const FLUSH_DELAY_MS = 250;
+/** When the alarm looks after rows whose flush failed or died with the object, ms. */
+const FLUSH_RETRY_MS = 10_000;
+/** An attempt that outlives this says RUNNING by itself; a shorter one says it when it ends, and saves a transaction. */
+const RUNNING_AFTER_MS = 50;
+
+const random: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
+
+export class Runtime {
+	readonly store: RunStore;
+	readonly stream: Stream;
+	readonly waiters = new Waiters();
+	readonly #ctx: DurableObjectState;
+	readonly #env: Env;
+	readonly #executor: ExecutorApi;
+	readonly #boot_id = hex(random(8));
+	readonly #holder: Holder;
+	readonly #flusher: Flusher;
+	readonly #flights = new Map<string, AbortController>();
+	#planning: AbortController | null = null;
+	#invokers: Invokers | null = null;
+	#gatherer: Gatherer | null = null;
+	#recovered: Promise<void> | null = null;
+	#flushing = false;
+	/** The newest calls as the run's view shows them; null: to be read from storage. */
+	#recent: Map<string, CallRecord> | null = null;
+	/** Asks for a link of a new approval and prints it; the development build only. */
+	onApproval: ((approval_id: string) => Promise<void>) | null = null;
+
+	constructor(ctx: DurableObjectState, env: Env, executor: ExecutorApi) {
+		this.#ctx = ctx;
+		this.#env = env;
+		this.#executor = executor;
+		this.store = new RunStore(ctx.storage);
+		this.stream = new Stream(ctx, this.store);
+		this.#flusher = new Flusher(this.store, new D1EvidenceLedger(env.DB));
+		this.#holder = { state: null, store: this.store, kit: () => this.kit() };
+		if (this.store.exists()) {
+			void ctx.blockConcurrencyWhile(async () => {
+				await this.store.rememberAlarm();
+				this.#holder.state = this.store.load();
+			});
+		}
+	}
+
+	get state(): RunState | null {
+		return this.#holder.state;
+	}
+
+	/** Before anything else in a new life: attempts of the last one are recovered by class of call (I9). */
+	async ready(): Promise<RunState | null> {
+		if (this.state !== null) await (this.#recovered ??= this.#recover());
+		return this.state;
+	}
+
+	async #recover(): Promise<void> {
+		const { state } = this;
+		if (state === null) return;
+		if (state.run.seq > this.store.flushed()) this.#flushSoon();
+		const orphaned = [...state.calls.values()].some((call) => isOut(call.state) && call.boot_id !== this.#boot_id);
+		if (orphaned || state.run.status === "planning") this.step({ kind: "booted", world: await this.world() });
+	}
+
+	kit(): Kit {
+		const tenant_id = this.state?.run.tenant_id ?? this.#tenant_id;
+		invariant(tenant_id !== null, "a run has a tenant");
+		const keys = tenantKeys(this.#env.BELAY_MASTER_SECRET, tenant_id);
+		const rules = addressRules({ public_url: this.#env.BELAY_PUBLIC_URL, dev_upstreams: this.#env.BELAY_DEV_UPSTREAMS });
+		return {
+			now: Date.now(),
+			random,
+			digest: sha256,
+			sign: keys.sign,
+			tool: (definition_hash) => definition(this.store, definition_hash),
+			judgeUrl: (url) => {
+				const parts = parseUrl(url);
+				return parts === undefined ? { ok: false, reason: "not_a_url" } : judgeUrl(parts, rules);
+			},
+			tenant_salt: keys.salt,
+			boot_id: this.#boot_id,
+			environment: isDevelopment() ? "development" : "production",
+		};
+	}
+	#tenant_id: string | null = null;
+
+	/** For a run that is only coming to be: whose keys sign it. */
+	begin(tenant_id: string): void {
+		this.#tenant_id = tenant_id;
+		this.#recovered = Promise.resolve();
+	}
+
+	/** What the next step has to know. `fresh` where a person acts. */
+	async world(fresh = false): Promise<World> {
+		const { state } = this;
+		invariant(state !== null, "only a run that exists looks at the world");
+		const { tenant_id, principal, authority } = state.run;
+		return this.worldOf(tenant_id, principal.principal_id, authority, fresh);
+	}
+
+	async worldOf(tenant_id: string, principal_id: string, authority: Parameters<Gatherer["world"]>[2], fresh: boolean): Promise<World> {
+		this.#gatherer ??= new Gatherer(this.#env, tenant_id);
+		const world = await this.#gatherer.world(this.state, principal_id, authority, fresh);
+		if (world.tools !== null) offer(world.tools);
+		return world;
+	}
+
+	/** One step, and what follows from it. Resolves nothing: `announced` is for who must answer after an approval is known. */
+	step(event: RunEvent, alongside?: Alongside): Step & { readonly announced: Promise<void> } {
+		const step = apply(this.#holder, event, alongside);
+		const announced: Promise<void>[] = [];
+		if (step.rows.length > 0) {
+			this.stream.publish(step.rows.flatMap((row): LogRow[] => (row.table === "log" ? [row.doc] : [])));
+			for (const row of step.rows) if (row.table === "call") this.#remember(row.doc);
+			this.#flushSoon();
+		}
+		for (const effect of step.effects) {
+			if (effect.kind === "announce") announced.push(this.#announce(effect.approval_id));
+			else this.#perform(effect);
+		}
+		this.waiters.look();
+		return { ...step, announced: Promise.all(announced).then(() => undefined) };
+	}
+
+	#perform(effect: Exclude<Effect, { kind: "announce" }>): void {
+		switch (effect.kind) {
+			case "invoke":
+				this.#ctx.waitUntil(this.#invoke(effect));
+				return;
+			case "plan":
+				this.#ctx.waitUntil(this.#plan(effect.turn));
+				return;
+			case "abort":
+				for (const id of effect.tool_call_ids) this.#flights.get(id)?.abort();
+				return;
+		}
+	}
+
+	async #invoke({ call, attempt, timeout_ms }: Extract<Effect, { kind: "invoke" }>): Promise<void> {
+		const { state } = this;
+		invariant(state !== null, "an effect belongs to a run");
+		this.#invokers ??= makeInvokers(this.#env, this.#executor);
+		const cancel = new AbortController();
+		this.#flights.set(call.tool_call_id, cancel);
+		const timer = setTimeout(() => this.step({ kind: "running", tool_call_id: call.tool_call_id, attempt }), RUNNING_AFTER_MS);
+		const { descriptor } = definition(this.store, call.definition_hash ?? "").version;
+		const outcome = await invokeTool(this.#invokers, { run: state.run, call, attempt, timeout_ms, descriptor }, cancel);
+		clearTimeout(timer);
+		if (this.#flights.get(call.tool_call_id) === cancel) this.#flights.delete(call.tool_call_id);
+		this.step({ kind: "settled", tool_call_id: call.tool_call_id, attempt, outcome, world: await this.world() });
+	}
+
+	async #plan(turn: number): Promise<void> {
+		const { state } = this;
+		if (state === null || state.run.status !== "planning" || state.run.turn !== turn) return;
+		this.#planning?.abort();
+		const cancel = new AbortController();
+		this.#planning = cancel;
+		const { run } = state;
+		const spent = run.clocks.turn_spent_ms + (run.clocks.since === null ? 0 : Date.now() - run.clocks.since);
+		const outcome = await planTurn(
+			state,
+			{
+				env: this.#env,
+				store: this.store,
+				tool: (hash) => definition(this.store, hash),
+				turn_left_ms: Math.max(1, run.limits.turn_timeout_ms - spent),
+				user: sha256(run.tenant_id).slice(0, 32),
+				onDelta: (content) => this.stream.delta({ run_id: run.run_id, turn, content }),
+			},
+			cancel.signal,
+		);
+		if (this.#planning !== cancel) return;
+		this.#planning = null;
+		if (outcome.kind === "plan_failed") this.step(outcome);
+		else this.step({ ...outcome, world: await this.world() });
+	}
+
+	/** Decision 41: the approval's index row goes first, within 2 s; with D1 away the cursor brings it later. */
+	async #announce(approval_id: string): Promise<void> {
+		const { promise: late, resolve } = Promise.withResolvers<false>();
+		const timer = setTimeout(() => resolve(false), APPROVAL_FLUSH_MS);
+		await Promise.race([this.flush(), late]);
+		clearTimeout(timer);
+		if (this.onApproval !== null) await this.onApproval(approval_id);
+	}
+
+	async flush(): Promise<boolean> {
+		const done = await this.#flusher.flush(() => {
+			invariant(this.state !== null, "only a run that exists is flushed");
+			return this.state.run;
+		});
+		// Rows that came while the last ones were on their way keep the timer.
+		if (done && this.store.flushed() >= (this.state?.run.seq ?? 0)) this.store.clearDue("flush");
+		else if (!done) this.store.setDue("flush", Date.now() + FLUSH_RETRY_MS, Date.now());
+		return done;
+	}
+
+	#flushSoon(): void {
+		if (this.#flushing) return;
+		this.#flushing = true;
+		// The timer's twin in storage: should this life end before the rows are in D1, the alarm brings them.
+		this.store.setDue("flush", Date.now() + FLUSH_RETRY_MS, Date.now());
+		this.#ctx.waitUntil(
+			new Promise<void>((resolve) => setTimeout(resolve, FLUSH_DELAY_MS)).then(async () => {
+				this.#flushing = false;
+				await this.flush();
+			}),
+		);
+	}
+
+	/** Serves the timers that are due and returns: a tool or a planner is started, never awaited (decision 5). */
+	async alarm(): Promise<void> {
+		this.store.alarmRang();
+		if ((await this.ready()) === null) return;
+		const due = this.store.due(Date.now());
+		for (const { kind, ref } of due) {
+			if (kind === "flush") this.#ctx.waitUntil(this.flush());
+			else this.step({ kind: "due", what: kind, ref, world: await this.world() });
+		}
+		this.store.arm(Date.now());
+	}
+
+	recentCalls(): CallRecord[] {
+		this.#recent ??= new Map(this.store.lastCalls(RUN_VIEW_CALLS).map((call) => [call.tool_call_id, call]));
+		return [...this.#recent.values()].sort((a, b) => a.turn - b.turn || a.ordinal - b.ordinal).slice(-RUN_VIEW_CALLS);
+	}
+	#remember(call: CallRecord): void {
+		if (this.#recent === null) return;
+		this.#recent.set(call.tool_call_id, call);
+		if (this.#recent.size > 2 * RUN_VIEW_CALLS) this.#recent = null;
+	}
+}

@@ -1,0 +1,273 @@
+/**
+ * One run's rows in its own SQLite (decision 2): a row per call, message, approval and log entry; texts too long for a
+ * cell lie in chunks beside them. It decides nothing. Only the run object uses it.
+ */
+import { BODY_CHUNK_BYTES } from "#core/limits.ts";
+import type { LogRow, Row } from "#core/run/effect.ts";
+import type { StoredMessage } from "#core/planner/conversation.ts";
+import type { ToolVersion } from "#core/registry/descriptor.ts";
+import type { ApprovalRecord, CallRecord, DueKind, Exposure, RunRecord, RunState } from "#core/run/state.ts";
+import type { WireDecision } from "#core/planner/decision.ts";
+
+const SCHEMA = `
+CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
+CREATE TABLE call (tool_call_id TEXT PRIMARY KEY, ordinal INTEGER NOT NULL, turn INTEGER NOT NULL, state TEXT NOT NULL, doc TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX call_by_turn ON call (turn, ordinal);
+CREATE TABLE approval (approval_id TEXT PRIMARY KEY, tool_call_id TEXT NOT NULL, status TEXT NOT NULL, seq INTEGER NOT NULL, doc TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE message (n INTEGER PRIMARY KEY, turn INTEGER NOT NULL, doc TEXT NOT NULL);
+CREATE TABLE exposure (n INTEGER PRIMARY KEY, doc TEXT NOT NULL);
+CREATE TABLE definition (definition_hash TEXT PRIMARY KEY, doc TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE log (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, event TEXT NOT NULL, doc TEXT NOT NULL, audit TEXT);
+CREATE TABLE due (kind TEXT NOT NULL, ref TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (kind, ref)) WITHOUT ROWID;
+CREATE TABLE flushed (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL);
+CREATE TABLE body (owner TEXT NOT NULL, part INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (owner, part)) WITHOUT ROWID;
+CREATE TABLE link (token_hash TEXT PRIMARY KEY, approval_id TEXT NOT NULL, doc TEXT NOT NULL, used_at INTEGER) WITHOUT ROWID;
+CREATE TABLE request (key TEXT PRIMARY KEY, hash TEXT NOT NULL, turn INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE script (n INTEGER PRIMARY KEY, doc TEXT NOT NULL);
+`;
+
+/** A doc that starts so lies in `body`. No JSON text begins with it. */
+const CHUNKED = "§";
+
+export class RunStore {
+	readonly #storage: DurableObjectStorage;
+	readonly #sql: SqlStorage;
+	#armed: number | null = null;
+
+	constructor(storage: DurableObjectStorage) {
+		this.#storage = storage;
+		this.#sql = storage.sql;
+	}
+
+	/** An object that was only probed keeps no storage: tables come with the run. */
+	exists(): boolean {
+		return this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'run'").toArray().length > 0;
+	}
+
+	create(script: readonly WireDecision[]): void {
+		this.#sql.exec(SCHEMA);
+		this.#sql.exec("INSERT INTO flushed (id, seq) VALUES (1, 0)");
+		for (const [n, decision] of script.entries()) {
+			this.#sql.exec("INSERT INTO script (n, doc) VALUES (?, ?)", n, this.#pack(`script:${n}`, decision));
+		}
+	}
+
+	/** All or nothing. */
+	transaction<T>(work: () => T): T {
+		return this.#storage.transactionSync(work);
+	}
+
+	async rememberAlarm(): Promise<void> {
+		this.#armed = await this.#storage.getAlarm();
+	}
+
+	load(): RunState | null {
+		const run = this.#one<RunRecord>("SELECT doc FROM run");
+		if (run === undefined) return null;
+		const calls = this.#all<CallRecord>(
+			"SELECT doc FROM call WHERE turn = ? OR state IN ('AWAITING_APPROVAL', 'PENDING', 'DISPATCHED', 'RUNNING') ORDER BY ordinal",
+			run.turn,
+		);
+		const approvals = this.#all<ApprovalRecord>(
+			"SELECT doc FROM approval WHERE status = 'pending' OR tool_call_id IN (SELECT tool_call_id FROM call WHERE turn = ?)",
+			run.turn,
+		);
+		return {
+			run,
+			exposure: this.#one<Exposure>("SELECT doc FROM exposure ORDER BY n DESC LIMIT 1") ?? null,
+			calls: new Map(calls.map((call) => [call.tool_call_id, call])),
+			approvals: new Map(approvals.map((approval) => [approval.approval_id, approval])),
+		};
+	}
+
+	/** Writes one step's rows. Call it inside `transaction`. Arms the one alarm over the due-table in the same transaction. */
+	save(rows: readonly Row[], now: number): void {
+		let timers = false;
+		for (const row of rows) {
+			this.#write(row);
+			timers ||= row.table === "due" || row.table === "due_done";
+		}
+		if (timers) this.arm(now);
+	}
+
+	#write(row: Row): void {
+		const sql = this.#sql;
+		switch (row.table) {
+			case "run":
+				sql.exec("INSERT INTO run (id, doc) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc", this.#pack("run", row.doc));
+				return;
+			case "call": {
+				const { tool_call_id, ordinal, turn, state } = row.doc;
+				sql.exec(
+					"INSERT INTO call VALUES (?, ?, ?, ?, ?) ON CONFLICT (tool_call_id) DO UPDATE SET state = excluded.state, doc = excluded.doc",
+					tool_call_id,
+					ordinal,
+					turn,
+					state,
+					this.#pack(tool_call_id, row.doc),
+				);
+				return;
+			}
+			case "approval": {
+				const { approval_id, tool_call_id, status, seq } = row.doc;
+				sql.exec(
+					"INSERT INTO approval VALUES (?, ?, ?, ?, ?) ON CONFLICT (approval_id) DO UPDATE SET status = excluded.status, seq = excluded.seq, doc = excluded.doc",
+					approval_id,
+					tool_call_id,
+					status,
+					seq,
+					this.#pack(approval_id, row.doc),
+				);
+				return;
+			}
+			case "message":
+				sql.exec("INSERT INTO message VALUES (?, ?, ?)", row.doc.n, row.doc.turn, this.#pack(`message:${row.doc.n}`, row.doc));
+				return;
+			case "exposure":
+				sql.exec("INSERT INTO exposure VALUES (?, ?)", row.doc.n, this.#pack(`exposure:${row.doc.n}`, row.doc));
+				return;
+			case "definition":
+				sql.exec("INSERT INTO definition VALUES (?, ?) ON CONFLICT DO NOTHING", row.doc.definition_hash, JSON.stringify(row.doc));
+				return;
+			case "log": {
+				const { seq, at, event, data, audit } = row.doc;
+				sql.exec("INSERT INTO log VALUES (?, ?, ?, ?, ?)", seq, at, event, this.#pack(`log:${seq}`, data), audit === null ? null : this.#pack(`audit:${seq}`, audit));
+				return;
+			}
+			case "due":
+				sql.exec("INSERT INTO due VALUES (?, ?, ?) ON CONFLICT (kind, ref) DO UPDATE SET at = excluded.at", row.kind, row.ref, row.at);
+				return;
+			case "due_done":
+				sql.exec("DELETE FROM due WHERE kind = ? AND ref = ?", row.kind, row.ref);
+				return;
+		}
+	}
+
+	/** An alarm that rings early finds nothing and is set again: cheaper than moving it with every call. */
+	arm(now: number): void {
+		const next = this.#sql.exec<{ at: number | null }>("SELECT min(at) AS at FROM due").one().at;
+		if (next === null || (this.#armed !== null && this.#armed > now && this.#armed <= next)) return;
+		this.#armed = next;
+		void this.#storage.setAlarm(next);
+	}
+
+	alarmRang(): void {
+		this.#armed = null;
+	}
+
+	/** Timers that are due, oldest first; they stay until the step that serves them takes them out. */
+	due(now: number): { kind: DueKind; ref: string }[] {
+		return this.#sql.exec<{ kind: DueKind; ref: string }>("SELECT kind, ref FROM due WHERE at <= ? ORDER BY at LIMIT 100", now).toArray();
+	}
+
+	setDue(kind: DueKind, at: number, now: number): void {
+		this.#write({ table: "due", kind, ref: "", at });
+		this.arm(now);
+	}
+	clearDue(kind: DueKind): void {
+		this.#write({ table: "due_done", kind, ref: "" });
+	}
+
+	call(tool_call_id: string): CallRecord | undefined {
+		return this.#one<CallRecord>("SELECT doc FROM call WHERE tool_call_id = ?", tool_call_id);
+	}
+	callsOfTurn(turn: number): CallRecord[] {
+		return this.#all<CallRecord>("SELECT doc FROM call WHERE turn = ? ORDER BY ordinal", turn);
+	}
+	lastCalls(limit: number): CallRecord[] {
+		return this.#all<CallRecord>("SELECT doc FROM call ORDER BY turn DESC, ordinal DESC LIMIT ?", limit).reverse();
+	}
+	/** Completed results by the planner's own id, latest last: what a script's placeholders may name. */
+	results(): Map<string, CallRecord> {
+		const calls = this.#all<CallRecord>("SELECT doc FROM call WHERE state = 'COMPLETED' ORDER BY turn, ordinal");
+		return new Map(calls.map((call) => [call.provider_call_id, call]));
+	}
+	approval(approval_id: string): ApprovalRecord | undefined {
+		return this.#one<ApprovalRecord>("SELECT doc FROM approval WHERE approval_id = ?", approval_id);
+	}
+	approvalsSince(seq: number): ApprovalRecord[] {
+		return this.#all<ApprovalRecord>("SELECT doc FROM approval WHERE seq > ? ORDER BY seq", seq);
+	}
+	messages(): StoredMessage[] {
+		return this.#all<StoredMessage>("SELECT doc FROM message ORDER BY n");
+	}
+	definition(definition_hash: string): ToolVersion | undefined {
+		return this.#one<ToolVersion>("SELECT doc FROM definition WHERE definition_hash = ?", definition_hash);
+	}
+	script(n: number): WireDecision | undefined {
+		return this.#one<WireDecision>("SELECT doc FROM script WHERE n = ?", n);
+	}
+
+	log(after_seq: number, limit: number, event?: string): LogRow[] {
+		const where = event === undefined ? "" : "AND event = ?";
+		const binds = event === undefined ? [after_seq, limit] : [after_seq, event, limit];
+		return this.#sql
+			.exec<{ seq: number; at: string; event: LogRow["event"]; doc: string; audit: string | null }>(
+				`SELECT seq, at, event, doc, audit FROM log WHERE seq > ? ${where} ORDER BY seq LIMIT ?`,
+				...binds,
+			)
+			.toArray()
+			.map(({ seq, at, event: name, doc, audit }) => ({
+				seq,
+				at,
+				event: name,
+				data: this.#unpack(`log:${seq}`, doc),
+				audit: audit === null ? null : this.#unpack(`audit:${seq}`, audit),
+			}));
+	}
+
+	flushed(): number {
+		return this.#sql.exec<{ seq: number }>("SELECT seq FROM flushed").one().seq;
+	}
+	markFlushed(seq: number): void {
+		this.#sql.exec("UPDATE flushed SET seq = max(seq, ?)", seq);
+	}
+
+	request(key: string): { hash: string; turn: number } | undefined {
+		return this.#sql.exec<{ hash: string; turn: number }>("SELECT hash, turn FROM request WHERE key = ?", key).toArray()[0];
+	}
+	rememberRequest(key: string, hash: string, turn: number): void {
+		this.#sql.exec("INSERT INTO request VALUES (?, ?, ?) ON CONFLICT DO NOTHING", key, hash, turn);
+	}
+
+	putLink(token_hash: string, approval_id: string, doc: object): void {
+		this.#sql.exec("INSERT INTO link VALUES (?, ?, ?, NULL)", token_hash, approval_id, JSON.stringify(doc));
+	}
+	link<T>(token_hash: string): { approval_id: string; doc: T; used_at: number | null } | undefined {
+		const row = this.#sql
+			.exec<{ approval_id: string; doc: string; used_at: number | null }>("SELECT approval_id, doc, used_at FROM link WHERE token_hash = ?", token_hash)
+			.toArray()[0];
+		return row === undefined ? undefined : { ...row, doc: JSON.parse(row.doc) as T };
+	}
+	useLink(token_hash: string, at: number): void {
+		this.#sql.exec("UPDATE link SET used_at = ? WHERE token_hash = ?", at, token_hash);
+	}
+
+	#one<T>(query: string, ...binds: (string | number)[]): T | undefined {
+		return this.#all<T>(query, ...binds)[0];
+	}
+	#all<T>(query: string, ...binds: (string | number)[]): T[] {
+		return this.#sql
+			.exec<{ doc: string }>(query, ...binds)
+			.toArray()
+			.map(({ doc }) => this.#unpack(doc.startsWith(CHUNKED) ? doc.slice(1) : "", doc));
+	}
+
+	/** C03: a cell stops at 2 MB; a text of up to 256 Ki characters fits, a longer one is kept in parts. */
+	#pack(owner: string, value: unknown): string {
+		const text = JSON.stringify(value);
+		if (text.length <= BODY_CHUNK_BYTES) return text;
+		this.#sql.exec("DELETE FROM body WHERE owner = ?", owner);
+		for (let part = 0; part * BODY_CHUNK_BYTES < text.length; part++) {
+			const data = text.slice(part * BODY_CHUNK_BYTES, (part + 1) * BODY_CHUNK_BYTES);
+			// JSON-quoted: a cut may fall inside a surrogate pair, which SQLite's UTF-8 could not hold.
+			this.#sql.exec("INSERT INTO body VALUES (?, ?, ?)", owner, part, JSON.stringify(data));
+		}
+		return CHUNKED + owner;
+	}
+	#unpack<T>(owner: string, text: string): T {
+		if (!text.startsWith(CHUNKED)) return JSON.parse(text) as T;
+		const parts = this.#sql.exec<{ data: string }>("SELECT data FROM body WHERE owner = ? ORDER BY part", owner).toArray();
+		return JSON.parse(parts.map(({ data }) => JSON.parse(data) as string).join("")) as T;
+	}
+}

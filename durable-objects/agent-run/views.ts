@@ -1,0 +1,55 @@
+/** A run as the outside sees it, put together from its state and rows. Shows; decides nothing. */
+import { RESULT_INLINE_MAX_BYTES, RUN_VIEW_CALLS } from "#core/limits.ts";
+import { toolMessage } from "#core/planner/tool-message.ts";
+import { approvalView } from "#core/run/draft.ts";
+import type { CallRecord, RunState } from "#core/run/state.ts";
+import { toolMessageInput } from "#core/run/tool-message-of.ts";
+import { type CallView, LIVE, type RunView, type TurnMessage } from "#core/run/view.ts";
+import type { RunStore } from "./store.ts";
+
+export function runView(state: RunState, store: RunStore, calls: readonly CallRecord[] = store.lastCalls(RUN_VIEW_CALLS)): RunView {
+	const { run, approvals } = state;
+	return {
+		run_id: run.run_id,
+		session_id: run.session_id,
+		trace_id: run.trace_id,
+		tenant_id: run.tenant_id,
+		status: run.status,
+		goal: run.goal,
+		answer: run.answer,
+		planner: run.planner,
+		turn: run.turn,
+		usage: run.usage,
+		calls: calls.map((call) => callView(call)),
+		pending_approvals: [...approvals.values()].filter((approval) => approval.status === "pending").map(approvalView),
+		error: run.error,
+		metadata: run.metadata,
+		seq: run.seq,
+		created_at: run.created_at,
+		updated_at: run.updated_at,
+	};
+}
+
+/** A large result is answered by reference here (decision 2); `GET …/calls/:tool_call_id` has it whole. */
+export function callView(call: CallRecord, whole = false): CallView {
+	const { ordinal: _o, definition_hash: _d, frozen: _f, boot_id: _b, rule_ids: _r, policy_rev: _p, ...rest } = call;
+	const { deadline_at: _a, running_logged: _l, superseded_by: _s, arguments_text: _t, ...view } = rest;
+	if (whole) return view;
+	const text = JSON.stringify(view.result) ?? "null";
+	if (text.length <= RESULT_INLINE_MAX_BYTES) return view;
+	return { ...view, result: { reference: `/v1/runs/${runIdOf(call)}/calls/${call.tool_call_id}`, bytes: new TextEncoder().encode(text).byteLength } };
+}
+
+const runIdOf = (call: CallRecord): string => `run_${call.tool_call_id.slice(5, 37)}`;
+
+/** One entry per tool call of a turn, in the planner's order, by the planner's own ids. */
+export function turnMessages(calls: readonly CallRecord[]): TurnMessage[] {
+	return calls
+		.filter((call) => call.parent_call_id === null && call.superseded_by === null)
+		.map((call) => ({
+			role: "tool",
+			tool_call_id: call.provider_call_id,
+			content: toolMessage(toolMessageInput(call)),
+			final: !LIVE.has(call.state),
+		}));
+}
