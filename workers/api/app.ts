@@ -1,0 +1,31 @@
+/** The API, composed: middleware in order, then every noun. Exports the route table beside the app, for documents and tests. */
+import { Hono } from "hono";
+import type { AppEnv } from "./env.ts";
+import { hardened } from "./middleware/hardened.ts";
+import { methodGuard } from "./middleware/method-guard.ts";
+import { onError } from "./middleware/problem.ts";
+import { traced } from "./middleware/trace-id.ts";
+import type { RouteEntry } from "./noun.ts";
+import { pages } from "./pages/routes.tsx";
+import { approvals } from "./routes/approvals.ts";
+import { channels } from "./routes/channels.ts";
+import { keys } from "./routes/keys.ts";
+import { roleBindings, roles } from "./routes/roles.ts";
+import { runs } from "./routes/runs.ts";
+import { secrets } from "./routes/secrets.ts";
+import { service } from "./routes/service.ts";
+import { tools } from "./routes/tools.ts";
+
+const nouns = [runs, approvals, tools, secrets, channels, keys, roles, roleBindings, pages, service(() => routes)];
+
+/** Every route there is. */
+export const routes: readonly RouteEntry[] = nouns.flatMap((one) => one.routes);
+
+export const app = new Hono<AppEnv>();
+
+app.use(traced);
+// no CORS: a browser page of another origin has no business with an API key
+app.use(hardened);
+for (const one of nouns) app.route(one.prefix, one.app);
+app.notFound(methodGuard(routes));
+app.onError(onError);

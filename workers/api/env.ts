@@ -1,0 +1,14 @@
+/** The bindings of this Worker (wrangler.toml) and what its middleware leaves for the routes. */
+import type { Caller } from "#core/principal.ts";
+
+/** The bindings, as `wrangler types` writes them. */
+export type Env = Cloudflare.Env;
+
+export type AppEnv = {
+	readonly Bindings: Env;
+	readonly Variables: {
+		trace_id: string;
+		/** Set on every route but the public ones. */
+		caller: Caller;
+	};
+};

@@ -1,0 +1,192 @@
+/**
+ * The page behind an approval link: shows exactly one frozen call and asks one person. Rendered on the server, works
+ * without scripts, and there are none. It only shows; `routes.ts` asks the run's object and takes the form.
+ */
+import type { Child } from "hono/jsx";
+import type { Json } from "#core/json.ts";
+import type { ApprovalView } from "#core/run/view.ts";
+import type { LinkView } from "#objects/agent-run/api.ts";
+import { ExactJson, ExactText } from "./exact.tsx";
+import { STYLE } from "./style.ts";
+import type { Words } from "./words.ts";
+
+const HASH_SHOWN_CHARS = 12;
+
+/** A whole document. */
+export function Page({ words, title, children }: { words: Words; title: string; children?: Child }): Child {
+	return (
+		<html lang={words.lang}>
+			<head>
+				<meta charset="utf-8" />
+				<meta name="viewport" content="width=device-width, initial-scale=1" />
+				<meta name="robots" content="noindex, nofollow" />
+				<title>{`${title} · Belay`}</title>
+				<style dangerouslySetInnerHTML={{ __html: STYLE }} />
+			</head>
+			<body>
+				<main>
+					<p class="brand">Belay</p>
+					<h1>{title}</h1>
+					{children}
+				</main>
+			</body>
+		</html>
+	);
+}
+
+/** The request, with the form while it can still be decided through this link. */
+export function ApprovalPage({ view, words }: { view: LinkView; words: Words }): Child {
+	const { approval } = view;
+	const open = approval.status === "pending";
+	return (
+		<Page words={words} title={open ? words.title : `${words.outcome}: ${words.statuses[approval.status]}`}>
+			{open ? <p class="lead">{words.intro}</p> : <Decisions approval={approval} words={words} />}
+			<Call approval={approval} words={words} />
+			<Context view={view} words={words} />
+			{open ? view.view_only ? <p class="lead">{words.view_only}</p> : <Form view={view} words={words} /> : null}
+		</Page>
+	);
+}
+
+/** After a decision: what was decided about which call. */
+export function DecidedPage({
+	approval,
+	decision,
+	words,
+}: {
+	approval: ApprovalView;
+	decision: "approve" | "deny";
+	words: Words;
+}): Child {
+	return (
+		<Page words={words} title={decision === "approve" ? words.thanks_approve : words.thanks_deny}>
+			<Decisions approval={approval} words={words} />
+			<Call approval={approval} words={words} />
+		</Page>
+	);
+}
+
+/** One sentence and nothing about what exists. */
+export function MessagePage({ title, text, words }: { title: string; text: string; words: Words }): Child {
+	return (
+		<Page words={words} title={title}>
+			<p class="lead">{text}</p>
+		</Page>
+	);
+}
+
+function Call({ approval, words }: { approval: ApprovalView; words: Words }): Child {
+	const none =
+		typeof approval.arguments === "object" &&
+		approval.arguments !== null &&
+		Object.keys(approval.arguments).length === 0;
+	return (
+		<section class="card">
+			<p class="call">
+				<span class="tool">
+					<ExactText text={approval.tool_id} words={words} />
+				</span>
+				<span class="version">
+					<ExactText text={approval.tool_version} words={words} />
+				</span>
+				<span class={`risk ${approval.risk}`}>
+					{words.risk}: {words.risks[approval.risk]}
+				</span>
+			</p>
+			<h2>{words.arguments}</h2>
+			<p class="note">{none ? words.no_arguments : words.arguments_note}</p>
+			{none ? null : <ExactJson value={approval.arguments as Json} words={words} />}
+		</section>
+	);
+}
+
+function Context({ view: { approval, approver, goal }, words }: { view: LinkView; words: Words }): Child {
+	const text = (one: string) => <ExactText text={one} words={words} />;
+	return (
+		<section class="card">
+			<dl>
+				<dt>{words.requested_by}</dt>
+				<dd>{text(approval.requested_by)}</dd>
+				<dt>{words.goal}</dt>
+				<dd>{text(goal)}</dd>
+				<dt>{words.summary}</dt>
+				<dd>{text(approval.summary)}</dd>
+				<dt>{words.rules}</dt>
+				<dd>{text(approval.rule_ids.join(", "))}</dd>
+				<dt>{words.expires}</dt>
+				<dd>
+					<time datetime={approval.expires_at}>{readable(approval.expires_at)}</time>
+				</dd>
+				<dt>{words.approver}</dt>
+				<dd>{text(approver)}</dd>
+				<dt>{words.input_hash}</dt>
+				<dd>
+					<Hash text={approval.input_hash} words={words} />
+				</dd>
+				<dt>{words.definition_hash}</dt>
+				<dd>
+					<Hash text={approval.definition_hash} words={words} />
+				</dd>
+			</dl>
+		</section>
+	);
+}
+
+function Hash({ text, words }: { text: string; words: Words }): Child {
+	return (
+		<details>
+			<summary>
+				<code>{text.slice(0, HASH_SHOWN_CHARS)}…</code>
+			</summary>
+			<code>
+				<ExactText text={text} words={words} />
+			</code>
+		</details>
+	);
+}
+
+function Form({ view, words }: { view: LinkView; words: Words }): Child {
+	return (
+		<form method="post" class="card">
+			<input type="hidden" name="csrf" value={view.csrf} />
+			<label for="reason">{words.reason}</label>
+			<p class="note" id="reason-hint">
+				{words.reason_hint}
+			</p>
+			<textarea id="reason" name="reason" maxlength={1024} aria-describedby="reason-hint" autocomplete="off" />
+			<div class="buttons">
+				<button class="deny" type="submit" name="decision" value="deny">
+					{words.deny}
+				</button>
+				<button class="approve" type="submit" name="decision" value="approve">
+					{words.approve}
+				</button>
+			</div>
+			<p class="note">{words.once}</p>
+		</form>
+	);
+}
+
+function Decisions({ approval, words }: { approval: ApprovalView; words: Words }): Child {
+	return (
+		<p class="lead">
+			{words.outcome}: {words.statuses[approval.status]}
+			{approval.decisions.map((one) => (
+				<>
+					{" · "}
+					{one.decision === "approve" ? words.statuses.approved : words.statuses.denied}, {words.decided_by}{" "}
+					<ExactText text={one.by} words={words} /> · {readable(one.at)}
+					{one.reason === null ? null : (
+						<>
+							{" · "}
+							{words.reason}: <ExactText text={one.reason} words={words} />
+						</>
+					)}
+				</>
+			))}
+		</p>
+	);
+}
+
+/** `2026-11-30 14:05 UTC`: one zone for everybody, named. */
+const readable = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")} UTC`;

@@ -1,0 +1,86 @@
+/**
+ * Shows data exactly (A19): as JSON, every invisible character spelled out, every cut announced with both lengths and the
+ * whole behind it in a `<details>`. The end of a long text is shown too: what matters may be hidden behind five thousand
+ * spaces. Markup in the data stays text, which is hono/jsx's escaping.
+ */
+import type { Child } from "hono/jsx";
+import type { Json } from "#core/json.ts";
+import { visible } from "./visible.ts";
+import type { Words } from "./words.ts";
+
+/** Longer texts are shown in part: this much of the beginning and of the end. */
+const WHOLE_MAX_CHARS = 600;
+const HEAD_CHARS = 400;
+const TAIL_CHARS = 150;
+
+/** Pretty JSON with two spaces of indent, as nodes for a `<pre>`. */
+export function ExactJson({ value, words }: { value: Json; words: Words }): Child {
+	return <pre tabindex={0}>{nodes(value, "", words)}</pre>;
+}
+
+function nodes(value: Json, indent: string, words: Words): Child {
+	if (typeof value === "string") return <Quoted text={value} words={words} />;
+	if (typeof value !== "object" || value === null) return JSON.stringify(value);
+	const inner = `${indent}  `;
+	const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
+	const entries = Object.entries(value);
+	if (entries.length === 0) return `${open}${close}`;
+	return (
+		<>
+			{open}
+			{entries.map(([key, one], at) => (
+				<>
+					{`\n${inner}`}
+					{Array.isArray(value) ? null : (
+						<>
+							<Quoted text={key} words={words} />
+							{": "}
+						</>
+					)}
+					{nodes(one, inner, words)}
+					{at < entries.length - 1 ? "," : null}
+				</>
+			))}
+			{`\n${indent}${close}`}
+		</>
+	);
+}
+
+/** JSON encodes quotes, backslashes and controls, so a spelled-out `\u202E` cannot be confused with the same six characters. */
+function Quoted({ text, words }: { text: string; words: Words }): Child {
+	return <Cut shown={visible(JSON.stringify(text))} total={text.length} words={words} />;
+}
+
+/** Free text of others (goal, summary, reason), shown by the same rules. */
+export function ExactText({ text, words }: { text: string; words: Words }): Child {
+	if (text === "") return <span class="cut">{words.empty_text}</span>;
+	return <Cut shown={visible(text)} total={text.length} words={words} />;
+}
+
+function Cut({ shown, total, words }: { shown: string; total: number; words: Words }): Child {
+	if (shown.length <= WHOLE_MAX_CHARS) return <Gaps text={shown} />;
+	const head = wholeCharacters(shown.slice(0, HEAD_CHARS));
+	const tail = wholeCharacters(shown.slice(-TAIL_CHARS));
+	return (
+		<>
+			<Gaps text={head} />
+			<span class="cut"> […] </span>
+			<Gaps text={tail} />
+			<details>
+				<summary>
+					{words.show_all} ({words.truncated(HEAD_CHARS + TAIL_CHARS, total)})
+				</summary>
+				<pre tabindex={0}>{shown}</pre>
+			</details>
+		</>
+	);
+}
+
+/** A long run of spaces is counted, so that it neither hides what follows nor passes for an empty line. */
+function Gaps({ text }: { text: string }): Child {
+	const parts = text.split(/( {9,})/);
+	return <>{parts.map((part) => (/^ {9,}$/.test(part) ? <span class="cut">⟨{part.length} × ␠⟩</span> : part))}</>;
+}
+
+/** A cut may fall between the halves of a surrogate pair; a lone half is dropped. */
+const wholeCharacters = (text: string): string => text.replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, "");

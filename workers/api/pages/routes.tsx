@@ -1,0 +1,109 @@
+/**
+ * `/a/:token`: an approval link. GET and HEAD show and change nothing, however often scanners and previews open them
+ * (A12); only a POST of the page's own form decides, once. A token that is not ours by its MAC wakes no object. Every
+ * answer is a page, with nothing cached and no referrer, since the address itself is the credential.
+ */
+import type { Child } from "hono/jsx";
+import { D1Unavailable } from "#adapters/d1/d1-unavailable.ts";
+import { readMasters } from "#adapters/secrets/derive.ts";
+import { checkLinkToken, linkKey } from "#adapters/secrets/link-token.ts";
+import { runId } from "#core/ids.ts";
+import { readBytes } from "../middleware/read-body.ts";
+import { type Ctx, noun } from "../noun.ts";
+import { ApiProblem, notFound, problem } from "../problem.ts";
+import { askRun } from "../run-object.ts";
+import { ApprovalPage, DecidedPage, MessagePage } from "./approval-page.tsx";
+import { STYLE_SOURCE } from "./style.ts";
+import { languageOf, type Words, wordsFor } from "./words.ts";
+
+const REASON_MAX_CHARS = 1_024;
+const open = { who: "public" } as const;
+type OfLink = Ctx<"/:token">;
+
+export const pages = noun("/a", "Approval links");
+
+pages.get(
+	"/:token",
+	{ summary: "the page of an approval link; decides nothing", access: open, answers: { 200: "text/html" } },
+	(c) =>
+		asPage(c, async (words) => {
+			const { token, run_id } = ours(c);
+			const view = await askRun(c.env, run_id, "read", (run) => run.openLink({ v: 1, token }));
+			return page(c, <ApprovalPage view={view} words={words} />, 200);
+		}),
+);
+
+pages.post(
+	"/:token",
+	{ summary: "decide through an approval link, once", access: open, answers: { 200: "text/html" } },
+	(c) =>
+		asPage(c, async (words) => {
+			const { token, run_id } = ours(c);
+			const form = await readForm(c);
+			try {
+				const approval = await askRun(c.env, run_id, "write", (run) => run.decideLink({ v: 1, token, ...form }));
+				return page(c, <DecidedPage approval={approval} decision={form.decision} words={words} />, 200);
+			} catch (error) {
+				if (!(error instanceof ApiProblem) || error.code !== "already_decided") throw error;
+				// somebody else was first: show what they decided
+				const view = await askRun(c.env, run_id, "read", (run) => run.openLink({ v: 1, token }));
+				return page(c, <ApprovalPage view={view} words={words} />, 409);
+			}
+		}),
+);
+
+function ours(c: OfLink): { token: string; run_id: string } {
+	const token = c.req.param("token");
+	for (const master of readMasters(c.env.BELAY_MASTER_SECRET)) {
+		const found = checkLinkToken(token, linkKey(master));
+		if (found !== undefined) return { token, run_id: runId(found.run_part) };
+	}
+	throw notFound();
+}
+
+/** Each field once and nothing else of it: two decisions in one form are none. */
+async function readForm(c: OfLink): Promise<{ csrf: string; decision: "approve" | "deny"; reason: string | null }> {
+	const type = (c.req.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
+	if (type !== "application/x-www-form-urlencoded") throw problem("unsupported_media_type", "send the page's form");
+	const form = new URLSearchParams(new TextDecoder().decode(await readBytes(c.req.raw.body)));
+	const one = (name: string): string | undefined => {
+		const all = form.getAll(name);
+		return all.length === 1 ? all[0] : undefined;
+	};
+	const decision = one("decision");
+	const csrf = one("csrf");
+	const reason = one("reason")?.trim() ?? "";
+	const decided = decision === "approve" || decision === "deny";
+	if (!decided || csrf === undefined || reason.length > REASON_MAX_CHARS)
+		throw problem("invalid_request", "the form is not complete");
+	return { csrf, decision, reason: reason === "" ? null : reason };
+}
+
+/** Renders failures as pages too: a person reads them. What is unknown and what was never valid look the same. */
+async function asPage(c: OfLink, render: (words: Words) => Promise<Response>): Promise<Response> {
+	const words = wordsFor(languageOf(c.req.query("lang"), c.req.header("accept-language")));
+	try {
+		return await render(words);
+	} catch (error) {
+		const status = error instanceof ApiProblem ? error.status : error instanceof D1Unavailable ? 503 : undefined;
+		if (status === undefined) throw error;
+		if (status === 404)
+			return page(c, <MessagePage title={words.missing_title} text={words.missing} words={words} />, 404);
+		if (status === 410 || status === 409)
+			return page(c, <MessagePage title={words.gone_title} text={words.gone} words={words} />, 410);
+		return page(c, <MessagePage title={words.trouble_title} text={words.trouble} words={words} />, status);
+	}
+}
+
+const HEADERS: Readonly<Record<string, string>> = {
+	"content-type": "text/html; charset=utf-8",
+	"cache-control": "no-store",
+	"referrer-policy": "no-referrer",
+	"x-robots-tag": "noindex, nofollow",
+	"content-security-policy": `default-src 'none'; style-src ${STYLE_SOURCE}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+};
+
+async function page(c: OfLink, content: Child, status: number): Promise<Response> {
+	const markup = String(await content);
+	return c.body(`<!doctype html>${markup}`, status as 200, HEADERS);
+}

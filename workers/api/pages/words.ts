@@ -1,0 +1,174 @@
+/** The words of pages and mails, in English and Chinese. What a planner or tool wrote is never translated. */
+type Words = {
+	readonly lang: string;
+	readonly title: string;
+	readonly intro: string;
+	readonly tool: string;
+	readonly summary: string;
+	readonly risk: string;
+	readonly risks: Readonly<Record<"low" | "medium" | "high", string>>;
+	readonly arguments: string;
+	readonly arguments_note: string;
+	readonly no_arguments: string;
+	readonly requested_by: string;
+	readonly goal: string;
+	readonly expires: string;
+	readonly link_expires: string;
+	readonly input_hash: string;
+	readonly definition_hash: string;
+	readonly rules: string;
+	readonly approver: string;
+	readonly reason: string;
+	readonly reason_hint: string;
+	readonly approve: string;
+	readonly deny: string;
+	readonly view_only: string;
+	readonly once: string;
+	readonly truncated: (shown: number, total: number) => string;
+	readonly show_all: string;
+	readonly empty_text: string;
+	readonly statuses: Readonly<
+		Record<"pending" | "approved" | "denied" | "expired" | "superseded" | "consumed", string>
+	>;
+	readonly outcome: string;
+	readonly decided_by: string;
+	readonly thanks_approve: string;
+	readonly thanks_deny: string;
+	readonly gone_title: string;
+	readonly gone: string;
+	readonly missing_title: string;
+	readonly missing: string;
+	readonly trouble_title: string;
+	readonly trouble: string;
+	readonly mail_subject: string;
+	readonly mail_intro: string;
+	readonly mail_open: string;
+	readonly mail_outro: string;
+};
+
+const en: Words = {
+	lang: "en",
+	title: "Approval requested",
+	intro: "An agent asks to make exactly this call. Nothing has run yet.",
+	tool: "Tool",
+	summary: "Summary",
+	risk: "Risk",
+	risks: { low: "low", medium: "medium", high: "high" },
+	arguments: "Arguments",
+	arguments_note: "Exactly these values will be used. Invisible characters are written out, for example \\u200B.",
+	no_arguments: "This call has no arguments.",
+	requested_by: "Requested by",
+	goal: "Goal of the run",
+	expires: "The request expires",
+	link_expires: "The link expires",
+	input_hash: "Input hash",
+	definition_hash: "Definition hash",
+	rules: "Why it asks",
+	approver: "You decide as",
+	reason: "Reason",
+	reason_hint: "Optional; the agent is told.",
+	approve: "Approve",
+	deny: "Deny",
+	view_only: "This link shows the request only. Decide in the console or through the API.",
+	once: "This link works once. It approves this one call, not the tool.",
+	truncated: (shown, total) => `${shown} of ${total} characters shown`,
+	show_all: "Show all",
+	empty_text: "(empty text)",
+	statuses: {
+		pending: "waiting for a decision",
+		approved: "approved",
+		denied: "denied",
+		expired: "expired",
+		superseded: "replaced by an edited call",
+		consumed: "approved and executed",
+	},
+	outcome: "Outcome",
+	decided_by: "decided by",
+	thanks_approve: "You approved this call.",
+	thanks_deny: "You denied this call.",
+	gone_title: "This link was used or has expired",
+	gone: "Ask whoever sent it for a new one. Nothing was changed now.",
+	missing_title: "No such link",
+	missing: "The address is incomplete or was never valid.",
+	trouble_title: "That did not work",
+	trouble: "Nothing was decided. Go back and try again in a moment.",
+	mail_subject: "Approval requested",
+	mail_intro: "An agent asks to make a tool call and needs your decision. Nothing has run yet.",
+	mail_open: "Read exactly what would run, and decide on the page (opening it decides nothing):",
+	mail_outro: "The link is for you alone and works once. Do not forward it.",
+};
+
+const zh: Words = {
+	lang: "zh",
+	title: "请求审批",
+	intro: "智能体请求执行下面这一次调用,目前尚未执行任何操作。",
+	tool: "工具",
+	summary: "摘要",
+	risk: "风险",
+	risks: { low: "低", medium: "中", high: "高" },
+	arguments: "参数",
+	arguments_note: "将原样使用这些值。不可见字符会以编码显示,例如 \\u200B。",
+	no_arguments: "此调用没有参数。",
+	requested_by: "请求者",
+	goal: "任务目标",
+	expires: "请求失效时间",
+	link_expires: "链接失效时间",
+	input_hash: "输入哈希",
+	definition_hash: "定义哈希",
+	rules: "需要审批的原因",
+	approver: "审批人",
+	reason: "理由",
+	reason_hint: "可选,会告知智能体。",
+	approve: "批准",
+	deny: "拒绝",
+	view_only: "此链接仅供查看。请在控制台或通过 API 作出决定。",
+	once: "此链接只能使用一次,只批准这一次调用,不代表批准该工具。",
+	truncated: (shown, total) => `已显示 ${shown} / ${total} 个字符`,
+	show_all: "显示全部",
+	empty_text: "(空文本)",
+	statuses: {
+		pending: "等待决定",
+		approved: "已批准",
+		denied: "已拒绝",
+		expired: "已过期",
+		superseded: "已被修改后的调用取代",
+		consumed: "已批准并执行",
+	},
+	outcome: "结果",
+	decided_by: "决定人",
+	thanks_approve: "您已批准此调用。",
+	thanks_deny: "您已拒绝此调用。",
+	gone_title: "此链接已使用或已过期",
+	gone: "请向发送者索取新的链接。本次没有更改任何内容。",
+	missing_title: "链接不存在",
+	missing: "地址不完整或从未有效。",
+	trouble_title: "操作未成功",
+	trouble: "没有作出任何决定。请返回稍后重试。",
+	mail_subject: "请求审批",
+	mail_intro: "智能体请求执行一次工具调用,需要您的决定。目前尚未执行任何操作。",
+	mail_open: "请打开页面查看将要执行的确切内容并作出决定(打开页面不会作出任何决定):",
+	mail_outro: "此链接仅供您本人使用,且只能使用一次,请勿转发。",
+};
+
+export type { Words };
+
+/** `tag`: a language tag such as `zh-CN`; anything but Chinese reads English. */
+export function wordsFor(tag: string | undefined): Words {
+	return /^zh\b/i.test(tag ?? "") ? zh : en;
+}
+
+/** The first language of `Accept-Language` by weight that there are words for. `asked` (`?lang=`) wins. */
+export function languageOf(asked: string | undefined, accept: string | undefined): string {
+	if (asked !== undefined && /^(zh|en)\b/i.test(asked)) return asked;
+	const wanted = (accept ?? "")
+		.split(",")
+		.slice(0, 20)
+		.map((part) => {
+			const [tag = "", ...parameters] = part.trim().split(";");
+			const weight = parameters.map((one) => /^\s*q=([\d.]+)\s*$/.exec(one)?.[1]).find((one) => one !== undefined);
+			return { tag, weight: weight === undefined ? 1 : Number(weight) };
+		})
+		.filter(({ tag, weight }) => weight > 0 && /^(zh|en)\b/i.test(tag))
+		.sort((a, b) => b.weight - a.weight);
+	return wanted[0]?.tag ?? "en";
+}
