@@ -1,0 +1,117 @@
+/**
+ * `npm run bench`: what governing a call costs, against a bare Durable Object round trip on the same machine in the same
+ * run. Prints a table, writes `bench/results/latest.json`, and ends with 1 when a target is missed. `--quick` measures a
+ * tenth, for a look at whether it runs at all.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import { measureAllowed, measureApproved, measureBare } from "./governed.ts";
+import type { Figures } from "./load.ts";
+import { measureStages } from "./stages.ts";
+import { openWorld } from "./world.ts";
+
+const LANES = 16;
+/** A target holds for the machine in RESULTS.md; elsewhere read the ratios. */
+const TARGETS = {
+	over_bare_p50_ms: 1.5,
+	calls_per_second: 700,
+	stages_p50_us: 60,
+	bundle_gzip_kib: 900,
+	started_ms: 1_000,
+};
+const scale = process.argv.includes("--quick") ? 0.1 : 1;
+const seconds = 30 * scale;
+const count = (calls: number): number => Math.max(20, Math.round(calls * scale));
+
+const fixed = (value: number, digits = 2): string => value.toFixed(digits);
+function row(name: string, figures: Figures): string {
+	const { calls, per_second, p50_ms, p95_ms, p99_ms } = figures;
+	return `${name.padEnd(34)} ${String(calls).padStart(6)} ${fixed(per_second, 0).padStart(8)}/s ${fixed(p50_ms).padStart(8)} ${fixed(p95_ms).padStart(8)} ${fixed(p99_ms).padStart(8)}`;
+}
+
+const stages = measureStages();
+const world = await openWorld();
+try {
+	// Warm both sides alike: code is compiled, objects are made, connections are open.
+	await measureBare(world, LANES, count(1_000), seconds);
+	await measureAllowed(world, LANES, count(1_000), seconds);
+
+	// Bare before and after, so that a machine that slows down is seen.
+	const bareOne = await measureBare(world, 1, count(3_000), seconds);
+	const allowedOne = await measureAllowed(world, 1, count(1_500), seconds);
+	const bareMany = await measureBare(world, LANES, count(20_000), seconds);
+	const allowedMany = await measureAllowed(world, LANES, count(8_000), seconds);
+	const approved = await measureApproved(world, count(300), seconds);
+	const bareAgain = await measureBare(world, 1, count(3_000), seconds);
+
+	const over_bare_p50_ms = allowedOne.p50_ms - bareOne.p50_ms;
+	const verdicts: [string, number, boolean, string][] = [
+		[
+			"governed allow over bare, p50",
+			over_bare_p50_ms,
+			over_bare_p50_ms <= TARGETS.over_bare_p50_ms,
+			`<= ${TARGETS.over_bare_p50_ms} ms`,
+		],
+		[
+			`governed calls over ${LANES} runs`,
+			allowedMany.per_second,
+			allowedMany.per_second >= TARGETS.calls_per_second,
+			`>= ${TARGETS.calls_per_second} /s`,
+		],
+		[
+			"stages of a 1 KB call, p50",
+			stages.p50_us,
+			stages.p50_us <= TARGETS.stages_p50_us,
+			`<= ${TARGETS.stages_p50_us} us`,
+		],
+		[
+			"bundle, gzip",
+			world.bundle_gzip_kib,
+			world.bundle_gzip_kib <= TARGETS.bundle_gzip_kib,
+			`<= ${TARGETS.bundle_gzip_kib} KiB`,
+		],
+		["start to first answer", world.started_ms, world.started_ms <= TARGETS.started_ms, `<= ${TARGETS.started_ms} ms`],
+	];
+	console.log(
+		`${"".padEnd(34)} ${"calls".padStart(6)} ${"rate".padStart(10)} ${"p50 ms".padStart(8)} ${"p95 ms".padStart(8)} ${"p99 ms".padStart(8)}`,
+	);
+	console.log(row("bare object, one at a time", bareOne));
+	console.log(row("governed allow, one at a time", allowedOne));
+	console.log(row("approve and resume, one at a time", approved));
+	console.log(row(`bare object, ${LANES} at a time`, bareMany));
+	console.log(row(`governed allow, ${LANES} runs`, allowedMany));
+	console.log(row("bare object again, one at a time", bareAgain));
+	console.log("");
+	for (const [name, value, met, target] of verdicts)
+		console.log(`${met ? "ok  " : "MISS"} ${name.padEnd(34)} ${fixed(value).padStart(9)}   target ${target}`);
+
+	const machine = {
+		cpu: cpus()[0]?.model ?? "unknown",
+		cores: cpus().length,
+		memory_gib: Math.round(totalmem() / 2 ** 30),
+		node: process.version,
+		platform: `${process.platform} ${process.arch}`,
+	};
+	const results = {
+		at: new Date().toISOString(),
+		scale,
+		machine,
+		bareOne,
+		allowedOne,
+		approved,
+		bareMany,
+		allowedMany,
+		bareAgain,
+		over_bare_p50_ms,
+		stages,
+		bundle_gzip_kib: world.bundle_gzip_kib,
+		started_ms: world.started_ms,
+	};
+	const folder = join(import.meta.dirname, "results");
+	mkdirSync(folder, { recursive: true });
+	writeFileSync(join(folder, "latest.json"), `${JSON.stringify(results, null, "\t")}\n`);
+	if (verdicts.some(([, , met]) => !met)) process.exitCode = 1;
+} finally {
+	await world.end();
+}
