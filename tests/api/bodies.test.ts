@@ -152,8 +152,8 @@ describe("a body of the wrong shape", () => {
 		expect((await post({ goal: "x", planner: { kind: "external", script: [{ content: "done" }] } })).status).toBe(422);
 	});
 
-	it.each(["bad key", "", "x".repeat(256), "schlüssel"])("refuses the Idempotency-Key `%s`", async (key) => {
-		const answer = await post({ goal: "x", planner: { kind: "external" } }, { "idempotency-key": encodeURI(key) === key ? key : "a b" });
+	it.each(["bad key", "", "x".repeat(256)])("refuses the Idempotency-Key `%s`", async (key) => {
+		const answer = await post({ goal: "x", planner: { kind: "external" } }, { "idempotency-key": key });
 		expect(problemOf(answer)).toEqual([422, "invalid_request"]);
 	});
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { fillRequest } from "#adapters/http/fill-request.ts";
 import type { JsonObject } from "#core/json.ts";
 import { CALL, call, ok, TRACE, World } from "./world.ts";
 
@@ -117,10 +118,9 @@ test("an argument cannot change the host, climb the path, end the path early or 
 	];
 	for (const [url, args, code] of attacks) {
 		const outcome = await call(w, { implementation: get(url, { query: { v: "1" } }), args });
-		if (outcome.kind === "success") expect(w.seen.at(-1)?.url, url).toMatch(/^https:\/\/api\.test\//);
-		else expect(outcome, `${url} ${JSON.stringify(args)}`).toMatchObject({ kind: "failed", code, effect: "none" });
+		expect(outcome, `${url} ${JSON.stringify(args)}`).toMatchObject({ kind: "failed", code, effect: "none" });
 	}
-	expect(w.seen.filter((one) => new URL(one.url).host !== "api.test")).toEqual([]);
+	expect(w.seen).toEqual([]);
 });
 
 test("a host that an argument names openly is judged at each call", async () => {
@@ -137,6 +137,22 @@ test("a host that an argument names openly is judged at each call", async () => 
 			.kind,
 	).toBe("success");
 	expect(w.seen.map((one) => one.url)).toEqual(["https://api.test/x", "https://api.test/a/%40evil.test"]);
+});
+
+test("the filling itself refuses a host that only looks literal, whatever registration let through", () => {
+	for (const path of ["@evil.test/x", ".evil.test/x"]) {
+		const implementation = { kind: "http" as const, method: "GET" as const, url: "https://api.test{+path}" };
+		expect(fillRequest(implementation, { path }, { own_hosts: [], exemptions: [] })).toMatchObject({
+			ok: false,
+			code: "security_blocked",
+		});
+	}
+});
+
+test("inherited names fill nothing", async () => {
+	const w = world();
+	await call(w, { implementation: get("https://api.test/x{?constructor,toString,__proto__}"), args: {} });
+	expect(w.seen[0]?.url).toBe("https://api.test/x");
 });
 
 test("ordinary dots, fragments and plain reserved paths pass", async () => {

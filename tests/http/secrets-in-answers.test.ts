@@ -68,11 +68,14 @@ test("no half of a secret stays at the end of a cut excerpt", async () => {
 test("basic: neither pair, password nor header comes back; the pair is encoded once", async () => {
 	const implementation = { ...bearer, auth: { type: "basic", secret: "key" } };
 	const w = new World({
-		"api.test": (_, seen) => Response.json({ got: seen.headers.authorization, password: "p4ssw0rd-x" }),
+		"api.test": (_, seen) =>
+			Response.json({ got: seen.headers.authorization, pair: "user:p4ssw0rd-x", password: "p4ssw0rd-x" }),
 	});
 	const outcome = await call(w, { implementation, secrets: { key: "user:p4ssw0rd-x" } });
 	expect(w.seen[0]?.headers.authorization).toBe("Basic dXNlcjpwNHNzdzByZC14");
-	expect(outcome).toMatchObject({ result: { body: { got: "Basic [secret]", password: "[secret]" } } });
+	expect(outcome).toMatchObject({
+		result: { body: { got: "Basic [secret]", pair: "[secret]", password: "[secret]" } },
+	});
 });
 
 test("a key in the query shows in no fact, message or result", async () => {

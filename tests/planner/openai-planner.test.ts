@@ -253,12 +253,12 @@ describe("faults", () => {
 	});
 
 	test("Retry-After in seconds and as a date, bounded; no balance is not retried", async () => {
-		const after = async (value: string) =>
+		const waited = async (value: string) =>
 			(await answered(problem(429, { message: "slow" }, { "retry-after": value }))).retry_after_ms;
-		expect(await after("7")).toBe(7_000);
-		expect(await after("99999999")).toBe(600_000);
-		expect(await after("soon")).toBeUndefined();
-		const inHalfAMinute = await after(new Date(Date.now() + 30_000).toUTCString());
+		expect(await waited("7")).toBe(7_000);
+		expect(await waited("99999999")).toBe(600_000);
+		expect(await waited("soon")).toBeUndefined();
+		const inHalfAMinute = await waited(new Date(Date.now() + 30_000).toUTCString());
 		expect(inHalfAMinute).toBeGreaterThan(20_000);
 		expect(inHalfAMinute).toBeLessThanOrEqual(30_000);
 		expect(await answered(problem(429, { code: "insufficient_quota" }))).toMatchObject({

@@ -119,7 +119,9 @@ describe("the code invoker", () => {
 			quiet,
 		);
 		expect(outcome).toMatchObject({ kind: "success", result: { result: 2, stdout: "hi\n" }, notes: [] });
-		expect(outcome.kind === "success" && outcome.facts.join("; ")).toMatch(/^\d+ fuel used; \d+ bytes of memory at the peak$/);
+		expect(outcome.kind === "success" && outcome.facts.join("; ")).toMatch(
+			/^\d+ fuel used; \d+ bytes of memory at the peak$/,
+		);
 	});
 
 	it("speaks python, from any pointer, without inputs", async () => {
@@ -181,11 +183,15 @@ describe("the code invoker", () => {
 				throw new Error("no stub");
 			},
 		};
-		expect(await new CodeInvoker(broken).invoke(invocation(javascript, { code: "1" }), quiet)).toMatchObject({ kind: "failed" });
+		expect(await new CodeInvoker(broken).invoke(invocation(javascript, { code: "1" }), quiet)).toMatchObject({
+			kind: "failed",
+		});
 	});
 
 	it("is for its own kind only", async () => {
-		expect(await invoker.invoke(invocation({ kind: "wasm", module: "echo" }, {}), quiet)).toMatchObject({ code: "internal" });
+		expect(await invoker.invoke(invocation({ kind: "wasm", module: "echo" }, {}), quiet)).toMatchObject({
+			code: "internal",
+		});
 	});
 });
 
@@ -217,6 +223,8 @@ describe("the wasm invoker", () => {
 	});
 
 	it("is for its own kind only", async () => {
-		expect(await new WasmInvoker(executor).invoke(invocation(javascript, {}), quiet)).toMatchObject({ code: "internal" });
+		expect(await new WasmInvoker(executor).invoke(invocation(javascript, {}), quiet)).toMatchObject({
+			code: "internal",
+		});
 	});
 });

@@ -57,7 +57,8 @@ describe("a javascript program", () => {
 
 describe("an error of a javascript program", () => {
 	it("names its type, message, line and snippet", async () => {
-		const source = 'const rows = [];\nfunction first(list) {\n  return list[0].name;\n}\nfirst(rows);\nconsole.log("never")';
+		const source =
+			'const rows = [];\nfunction first(list) {\n  return list[0].name;\n}\nfirst(rows);\nconsole.log("never")';
 		expect(await run(source)).toMatchObject({
 			ok: false,
 			code: "code_error",
@@ -71,7 +72,10 @@ describe("an error of a javascript program", () => {
 		});
 	});
 	it("names the line of a syntax error", async () => {
-		expect(await run("let a = 1;\nlet b = ;\n")).toMatchObject({ code: "code_error", error: { type: "SyntaxError", line: 2 } });
+		expect(await run("let a = 1;\nlet b = ;\n")).toMatchObject({
+			code: "code_error",
+			error: { type: "SyntaxError", line: 2 },
+		});
 	});
 	it("names the program's own line behind a top-level return", async () => {
 		const outcome = await run("const a = 1;\n\nnull.x;\nreturn a;");
@@ -87,9 +91,21 @@ describe("an error of a javascript program", () => {
 	it.each([
 		["a string", "throw 'plain'", { type: "string", message: "plain" }],
 		["null", "throw null", { type: "object", message: "null" }],
-		["an error whose members throw", "throw Object.create(Error.prototype, { message: { get() { throw 1 } } })", { type: "Error", message: "" }],
-		["an error after Object.prototype.toJSON", "Object.prototype.toJSON = () => undefined; throw new Error('m')", { message: "m" }],
-		["an error after Error lost its sense", "Object.defineProperty(Error, Symbol.hasInstance, { value() { throw 1 } }); throw new Error('m')", { type: "object" }],
+		[
+			"an error whose members throw",
+			"throw Object.create(Error.prototype, { message: { get() { throw 1 } } })",
+			{ type: "Error", message: "" },
+		],
+		[
+			"an error after Object.prototype.toJSON",
+			"Object.prototype.toJSON = () => undefined; throw new Error('m')",
+			{ message: "m" },
+		],
+		[
+			"an error after Error lost its sense",
+			"Object.defineProperty(Error, Symbol.hasInstance, { value() { throw 1 } }); throw new Error('m')",
+			{ type: "object" },
+		],
 	])("of any make is described: %s", async (_name, source, error) => {
 		expect(await run(source)).toMatchObject({ ok: false, code: "code_error", error });
 		await alive();
@@ -111,7 +127,10 @@ describe("a javascript program that goes too far", () => {
 		["a built-in over a huge hole", "new Array(4294967295).lastIndexOf(1)"],
 		["a getter in its result", "({ get a() { for (;;) {} } })"],
 		["a toJSON in its result", "var result = { toJSON() { for (;;) {} } }"],
-		["a loop in its error", "const e = new Error(); Object.defineProperty(e, 'message', { get() { for (;;) {} } }); throw e"],
+		[
+			"a loop in its error",
+			"const e = new Error(); Object.defineProperty(e, 'message', { get() { for (;;) {} } }); throw e",
+		],
 	])("ends dry: %s", async (_name, source) => {
 		const outcome = await run(source, {}, 300_000_000);
 		expect(outcome).toMatchObject({ ok: false, code: "instruction_limit", fuel_used: 300_000_000 });
@@ -122,7 +141,10 @@ describe("a javascript program that goes too far", () => {
 		["arrays", "const all = []; for (;;) all.push(new Array(10000).fill(1.5))"],
 		["strings", "let s = 'x'.repeat(1000); const all = []; for (;;) { s += 'y'; all.push(s + s) }"],
 		["one buffer", "new ArrayBuffer(1e9)"],
-		["caught again and again", "const all = []; for (;;) { try { for (;;) all.push(new ArrayBuffer(1 << 20)) } catch { throw new ArrayBuffer(1 << 28) } }"],
+		[
+			"caught again and again",
+			"const all = []; for (;;) { try { for (;;) all.push(new ArrayBuffer(1 << 20)) } catch { throw new ArrayBuffer(1 << 28) } }",
+		],
 	])("runs out of memory: %s", async (_name, source) => {
 		const outcome = await run(source);
 		expect(outcome).toMatchObject({ ok: false, code: "oom" });
@@ -140,7 +162,9 @@ describe("a javascript program that goes too far", () => {
 	});
 
 	it("prints too much", async () => {
-		const outcome = await run("for (let i = 0; i < 2000; i++) console.log('x'.repeat(1000)); console.log('y'.repeat(5e6)); 1");
+		const outcome = await run(
+			"for (let i = 0; i < 2000; i++) console.log('x'.repeat(1000)); console.log('y'.repeat(5e6)); 1",
+		);
 		expect(outcome).toMatchObject({ ok: true, result: 1, stdout_truncated: true });
 		expect(outcome.stdout.length).toBe(STDOUT_MAX_BYTES);
 	});
@@ -171,7 +195,11 @@ describe("out of the javascript sandbox", () => {
 		["fetch", "typeof fetch", "undefined"],
 		["timers", "typeof setTimeout", "undefined"],
 		["WebAssembly", "typeof WebAssembly", "undefined"],
-		["navigator", "typeof navigator + typeof caches + typeof crypto + typeof self", "undefinedundefinedundefinedundefined"],
+		[
+			"navigator",
+			"typeof navigator + typeof caches + typeof crypto + typeof self",
+			"undefinedundefinedundefinedundefined",
+		],
 		["the Function constructor", "typeof Function('return this')().process", "undefined"],
 		["the constructor of a host function", "typeof console.log.constructor('return this')().fetch", "undefined"],
 		["eval", "eval('typeof globalThis.process')", "undefined"],
@@ -184,7 +212,16 @@ describe("out of the javascript sandbox", () => {
 	it("nothing else is global", async () => {
 		const outcome = await run("Object.getOwnPropertyNames(globalThis).filter((n) => /^[a-z_]/.test(n)).sort()");
 		expect(outcome.ok && outcome.result).toEqual([
-			...["console", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape", "eval", "globalThis"],
+			...[
+				"console",
+				"decodeURI",
+				"decodeURIComponent",
+				"encodeURI",
+				"encodeURIComponent",
+				"escape",
+				"eval",
+				"globalThis",
+			],
 			...["inputs", "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape"],
 		]);
 	});
@@ -195,11 +232,13 @@ describe("out of the javascript sandbox", () => {
 	});
 
 	it("two runs share nothing", async () => {
-		await run("globalThis.left = 1; Object.prototype.polluted = 1; Array.prototype.map = () => 'evil'; JSON.parse = () => 'evil'; 1");
+		await run(
+			"globalThis.left = 1; Object.prototype.polluted = 1; Array.prototype.map = () => 'evil'; JSON.parse = () => 'evil'; 1",
+		);
 		expect(await run("[typeof left, typeof {}.polluted, [1].map((x) => x)]")).toMatchObject({
 			result: ["undefined", "undefined", [1]],
 		});
-		expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+		expect(({} as Record<string, unknown>).polluted).toBeUndefined();
 	});
 
 	it("inputs are a copy, and `__proto__` in them is a member like any other", async () => {
@@ -210,8 +249,8 @@ describe("out of the javascript sandbox", () => {
 	});
 
 	it("a result with `__proto__` changes no prototype here", async () => {
-		const outcome = await run("JSON.parse('{\"__proto__\": {\"polluted\": 1}}')");
+		const outcome = await run('JSON.parse(\'{"__proto__": {"polluted": 1}}\')');
 		expect(outcome.ok && Object.getPrototypeOf(outcome.result)).toBe(Object.prototype);
-		expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+		expect(({} as Record<string, unknown>).polluted).toBeUndefined();
 	});
 });

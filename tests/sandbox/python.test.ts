@@ -18,7 +18,11 @@ describe("a python program", () => {
 		["null when there is none", "x = 1", null],
 		["a tuple as a list", "result = (1, (2,))", [1, [2]]],
 		["what it makes of its inputs", "result = sum(x['v'] for x in inputs['rows'])", 5],
-		["what libraries make", "import json, re, math\nresult = [json.loads('[1]'), re.match('a+', 'aab').group(0), math.sqrt(9)]", [[1], "aa", 3]],
+		[
+			"what libraries make",
+			"import json, re, math\nresult = [json.loads('[1]'), re.match('a+', 'aab').group(0), math.sqrt(9)]",
+			[[1], "aa", 3],
+		],
 		["text of every kind", "result = inputs['t'] + '\\n\\x00\"\\\\'", 'ü€😀"\\\n\u2028\n\u0000"\\'],
 		["its result after an orderly exit", "import sys\nresult = 4\nsys.exit()", 4],
 	])("gives %s", async (_name, source, result) => {
@@ -70,26 +74,45 @@ describe("an error of a python program", () => {
 	it.each([
 		["a syntax error", "x = 1\nfor in y:\n  pass", { type: "SyntaxError", line: 2 }],
 		["an indentation error", "x = 1\n  y = 2", { type: "IndentationError", line: 2 }],
-		["an exception class of its own", "class Odd(Exception): pass\n\nraise Odd('so')", { type: "Odd", message: "so", line: 3 }],
-		["a message that looks like a traceback", "raise ValueError('a\\n  File \"<stdin>\", line 99\\nb')", { line: 1, message: 'a\n  File "<stdin>", line 99\nb' }],
+		[
+			"an exception class of its own",
+			"class Odd(Exception): pass\n\nraise Odd('so')",
+			{ type: "Odd", message: "so", line: 3 },
+		],
+		[
+			"a message that looks like a traceback",
+			"raise ValueError('a\\n  File \"<stdin>\", line 99\\nb')",
+			{ line: 1, message: 'a\n  File "<stdin>", line 99\nb' },
+		],
 		["no message at all", "\nassert False", { type: "AssertionError", message: "", line: 2 }],
 		["input()", "x = 1\nname = input('who? ')", { type: "OSError", message: "there is no standard input", line: 2 }],
 		["sys.stdin", "import sys\nsys.stdin.readline()", { type: "OSError", message: "there is no standard input" }],
 		["an exit that says no", "import sys\nsys.exit(3)", { type: "SystemExit", message: "3", line: 2 }],
-		["recursion without end", "def f():\n    return f()\nf()", { type: "RuntimeError", message: "maximum recursion depth exceeded", line: 2 }],
+		[
+			"recursion without end",
+			"def f():\n    return f()\nf()",
+			{ type: "RuntimeError", message: "maximum recursion depth exceeded", line: 2 },
+		],
 		["a pattern that recurses", "import re\nre.match('(a*)*b', 'a' * 30)", { type: "RuntimeError" }],
 	])("is described: %s", async (_name, source, error) => {
 		expect(await run(source)).toMatchObject({ ok: false, code: "code_error", error });
 		await alive();
 	});
 	it("keeps what was printed before", async () => {
-		expect(await run("print('here')\n1/0")).toMatchObject({ ok: false, stdout: "here\n", error: { type: "ZeroDivisionError", line: 2 } });
+		expect(await run("print('here')\n1/0")).toMatchObject({
+			ok: false,
+			stdout: "here\n",
+			error: { type: "ZeroDivisionError", line: 2 },
+		});
 	});
 });
 
 describe("a python program that goes too far", () => {
 	it("has the documented fuel when none is named", async () => {
-		expect(await run("while True: pass")).toMatchObject({ code: "instruction_limit", fuel_used: Number(PYTHON_FUEL_DEFAULT) });
+		expect(await run("while True: pass")).toMatchObject({
+			code: "instruction_limit",
+			fuel_used: Number(PYTHON_FUEL_DEFAULT),
+		});
 	});
 
 	it.each([
@@ -100,7 +123,11 @@ describe("a python program that goes too far", () => {
 		["printing for ever", "while True: print('x' * 1000)"],
 		["an endless iterator", "def ones():\n  while True: yield 1\nsum(ones())"],
 	])("ends dry: %s", async (_name, source) => {
-		expect(await run(source, {}, 200_000_000)).toMatchObject({ ok: false, code: "instruction_limit", fuel_used: 200_000_000 });
+		expect(await run(source, {}, 200_000_000)).toMatchObject({
+			ok: false,
+			code: "instruction_limit",
+			fuel_used: 200_000_000,
+		});
 		await alive();
 	});
 
@@ -164,14 +191,17 @@ describe("out of the python sandbox", () => {
 	});
 
 	it("writing over all of its own memory harms nobody else", async () => {
-		const source = "import uctypes\nfor a in range(1024, 600000, 4096):\n  uctypes.bytearray_at(a, 64)[:] = b'\\xff' * 64\nresult = 1";
+		const source =
+			"import uctypes\nfor a in range(1024, 600000, 4096):\n  uctypes.bytearray_at(a, 64)[:] = b'\\xff' * 64\nresult = 1";
 		const outcome = await run(source, {}, 500_000_000);
 		expect(["code_error", "instruction_limit", "oom", "invalid_response"]).toContain(outcome.ok ? "ok" : outcome.code);
 		await alive();
 	});
 
 	it("two runs share nothing", async () => {
-		await run("import sys, json\nleft = 1\njson.loads = lambda x: 'evil'\nsys.modules['math'] = 'evil'\nimport builtins\nbuiltins.len = lambda x: 99");
+		await run(
+			"import sys, json\nleft = 1\njson.loads = lambda x: 'evil'\nsys.modules['math'] = 'evil'\nimport builtins\nbuiltins.len = lambda x: 99",
+		);
 		const source = "import json, math\nresult = ['left' in globals(), json.loads('[1]'), math.floor(1.5), len('ab')]";
 		expect(await run(source)).toMatchObject({ ok: true, result: [false, [1], 1, 2] });
 	});
