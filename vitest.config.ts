@@ -32,6 +32,9 @@ export default defineConfig({
 					name: "workers",
 					include: ["tests/**/*.test.ts"],
 					exclude: ["tests/architecture/**", "tests/process/**"],
+					// The first import of the openai package takes seconds in the pool, on a busy machine more.
+					testTimeout: 30_000,
+					hookTimeout: 60_000,
 					isolate: false,
 					maxWorkers: 1,
 					setupFiles: ["./tests/support/setup.ts"],

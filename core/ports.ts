@@ -108,13 +108,16 @@ export type PlannerFault = {
 	readonly retry_after_ms?: number | undefined;
 };
 
-/** A managed planner (openai, workers_ai). `onDelta` gets text as it streams. Never throws. */
+/**
+ * A managed planner (openai, workers_ai). `onDelta` gets text as it streams; `call_as_text` says that the text looked like
+ * a tool call (T11). Never throws.
+ */
 export interface Planner {
 	plan(
 		request: PlannerRequest,
 		signal: CancelSignal,
 		onDelta: (delta: { content: string }) => void,
-	): Promise<{ ok: true; decision: PlannerDecision } | { ok: false; fault: PlannerFault }>;
+	): Promise<{ ok: true; decision: PlannerDecision; call_as_text: boolean } | { ok: false; fault: PlannerFault }>;
 }
 
 /** One row of the run's append-only log on its way to D1 (index rows: small, masked, bodies by reference; decision 40). */

@@ -41,6 +41,7 @@ async function ownInstance(): Promise<Instance> {
 	const ready = new Promise<boolean>((done) => {
 		child.stdout.setEncoding("utf8").on("data", (text: string) => {
 			output += text;
+			for (const link of text.matchAll(/^ *(decide at \S+)/gm)) console.log(`  (for the approver: ${link[1]})`);
 			if (/^ready on /m.test(output)) done(true);
 		});
 		child.once("close", () => done(false));
@@ -63,15 +64,19 @@ async function instance(): Promise<Instance> {
 
 const indent = (text: string): string => text.replaceAll("\n", "\n    ");
 
+/** Steps on the way that say nothing to a person. */
+const UNREMARKABLE = new Set(["PENDING", "RUNNING"]);
+
 /** One line for what a person would want to see happen. */
 function lineOf({ event, data }: StreamedEvent): string | undefined {
 	if (event === "turn.started") return `turn ${data.turn}`;
 	if (event === "call.state") {
+		if (UNREMARKABLE.has(String(data.state))) return undefined;
 		const { refusal, error } = data as { refusal: { reason: string } | null; error: { message: string } | null };
 		const why = refusal?.reason ?? error?.message;
 		return `  ${String(data.tool_id).padEnd(20)} ${data.state}${why === undefined ? "" : `: ${why}`}`;
 	}
-	if (event === "run.status") return `run ${data.status}`;
+	if (event === "run.finished") return `run ${data.status}`;
 	return undefined;
 }
 
@@ -91,7 +96,7 @@ async function decision(approval: ApprovalView): Promise<"approve" | "deny"> {
 	console.log(
 		`\napproval needed: ${approval.summary}\n    tool       ${approval.tool_id} ${approval.tool_version} (risk ${approval.risk})\n    arguments  ${JSON.stringify(approval.arguments)}\n    input_hash ${approval.input_hash}`,
 	);
-	console.log("    `npm start` prints a link where the approver could decide in a browser");
+	console.log("    the instance has printed a link where the approver could decide in a browser");
 	if (!process.stdin.isTTY) {
 		console.log("no terminal to ask on: approving as the development approver\n");
 		return "approve";
@@ -105,7 +110,7 @@ async function decision(approval: ApprovalView): Promise<"approve" | "deny"> {
 /** Follows the run to its end; whenever it waits for a person, asks one. */
 async function play(client: BelayClient, approver: BelayClient, created: RunView): Promise<RunView> {
 	let run = created;
-	let seen = -1;
+	let seen = 0;
 	while (!["completed", "failed", "cancelled", "suspended"].includes(run.status)) {
 		run = await client.rested(run.run_id, seen);
 		if (run.status !== "awaiting_approval") continue;

@@ -17,6 +17,7 @@ import {
 	stateDir,
 	writePrivate,
 } from "./local/state.ts";
+import { DEVELOPMENT_PRINCIPALS } from "./seed/seed.ts";
 
 /** Environment variables that the Worker gets as bindings when they are set. */
 const PASSED_ON = [
@@ -81,7 +82,11 @@ async function start(): Promise<Served> {
 	const { master_secret } = openState(dir);
 	await claimState(dir, port);
 	const base_url = `http://127.0.0.1:${port}`;
-	const vars: Record<string, string> = { BELAY_MASTER_SECRET: master_secret, BELAY_PUBLIC_URL: base_url };
+	const vars: Record<string, string> = {
+		BELAY_MASTER_SECRET: master_secret,
+		BELAY_PUBLIC_URL: base_url,
+		BELAY_DEV_APPROVER: DEVELOPMENT_PRINCIPALS.approver.principal_id,
+	};
 	for (const name of PASSED_ON) if ((process.env[name] ?? "") !== "") vars[name] = process.env[name] ?? "";
 	const bundle = await bundleWorker(true);
 	const served = await serve({ bundle, port, state: join(dir, "data"), vars, onLog: showLog });

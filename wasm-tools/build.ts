@@ -8,13 +8,26 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import asc from "assemblyscript/asc";
+import { ENGINE_MEMORY_MAX_PAGES } from "#core/limits.ts";
 import { type Admission, type AdmitOptions, admitModule } from "#core/sandbox/admit-module.ts";
 import { admitTool } from "#core/sandbox/admit-tool.ts";
-import { ENGINE_MEMORY_MAX_PAGES } from "#core/limits.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const PACKAGES = fileURLToPath(new URL("../node_modules/", import.meta.url));
+/**
+ * The compiler, with the part of its type that is used here: its own declarations would replace the global `console` of
+ * the whole project by AssemblyScript's.
+ */
+type Compiler = {
+	main(
+		flags: string[],
+		files: {
+			readFile(name: string): string | null;
+			writeFile(name: string, contents: Uint8Array | string): void;
+			listFiles(): string[];
+		},
+	): Promise<{ error: Error | null; stderr: { toString(): string } }>;
+};
 /** The AssemblyScript tools, by folder. */
 const TOOLS = ["echo", "spin", "text_stats"] as const;
 
@@ -68,6 +81,7 @@ export async function buildAll(): Promise<Built[]> {
  * capabilities. `_start` is exported, so no start function runs before fuel is set.
  */
 async function compile(name: string, source: string): Promise<Uint8Array> {
+	const asc = (await import(import.meta.resolve("assemblyscript/asc"))) as Compiler;
 	let binary: Uint8Array | undefined;
 	const flags = ["-O3", "--runtime", "stub", "--use", "abort=", "--exportStart", "_start"];
 	const { error, stderr } = await asc.main([`${name}.ts`, "--outFile", `${name}.wasm`, ...flags], {

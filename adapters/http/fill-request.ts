@@ -23,7 +23,8 @@ export function fillRequest(
 	reserved_query: readonly string[] = [],
 ): Filled {
 	const template = readUrlTemplate(implementation.url);
-	if (template === undefined) return blocked("the url template of this tool is malformed");
+	if (template === undefined || template.host === "blurred")
+		return blocked("the url template of this tool is malformed");
 	const missing = template.required.find((name) => isEmpty(own(args, name)));
 	if (missing !== undefined) return misfit(`argument \`${missing}\` is part of the url and must not be empty`);
 	const text = expand(implementation.url, template, args);

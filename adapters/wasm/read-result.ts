@@ -17,7 +17,11 @@ export const RESULT_TOO_LARGE: RunEnd = {
 export function readResult(text: string): RunEnd {
 	if (text.length > SANDBOX_RESULT_MAX_BYTES) return RESULT_TOO_LARGE;
 	if (depthOf(text) > JSON_DEPTH_MAX) {
-		return { ok: false, code: "invalid_response", message: `the result is nested deeper than ${JSON_DEPTH_MAX} levels` };
+		return {
+			ok: false,
+			code: "invalid_response",
+			message: `the result is nested deeper than ${JSON_DEPTH_MAX} levels`,
+		};
 	}
 	const parsed = parseJson(wellFormedJson(text), "string");
 	if (!parsed.ok) return { ok: false, code: "invalid_response", message: "the result is not JSON" };

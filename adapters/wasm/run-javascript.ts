@@ -53,7 +53,8 @@ export async function runJavascript(program: Program): Promise<RunOutcome> {
 /** A trap or an exception of the host while guest code ran: the engine is dead. */
 function fault(thrown: unknown, engine: QuickJs): RunEnd {
 	if (engine.gauge.dry) return { ok: false, code: "instruction_limit", message: "the program used up its fuel" };
-	if (thrown instanceof RangeError) return codeError({ type: "InternalError", message: "stack overflow", line: null, snippet: null });
+	if (thrown instanceof RangeError)
+		return codeError({ type: "InternalError", message: "stack overflow", line: null, snippet: null });
 	throw thrown;
 }
 
@@ -115,7 +116,8 @@ class Guest {
 			return { ok: false, code: "invalid_response", message };
 		}
 		const settled = state.value;
-		if (!chosen && ["function", "symbol"].includes(context.typeof(settled))) return { ok: true, result: null, notes: [] };
+		if (!chosen && ["function", "symbol"].includes(context.typeof(settled)))
+			return { ok: true, result: null, notes: [] };
 		const encoded = context.callFunction(this.#encode, context.undefined, settled);
 		if (encoded.error) {
 			const reason = this.#read(encoded.error);
@@ -130,7 +132,8 @@ class Guest {
 
 	#failed(thrown: QuickJSHandle): RunEnd {
 		const error = this.#read(thrown);
-		if (error === undefined || (error.type === "InternalError" && error.message === "out of memory")) return this.#outOfMemory();
+		if (error === undefined || (error.type === "InternalError" && error.message === "out of memory"))
+			return this.#outOfMemory();
 		return codeError(error);
 	}
 

@@ -2,7 +2,7 @@
  * Runs one Python program in a MicroPython of its own (S4). It sees the language, a small library and `inputs`; no files,
  * no network, no host object. Its result is the variable `result`; what it prints is its output.
  */
-import { STDOUT_MAX_BYTES, SANDBOX_RESULT_MAX_BYTES } from "#core/limits.ts";
+import { SANDBOX_RESULT_MAX_BYTES, STDOUT_MAX_BYTES } from "#core/limits.ts";
 import type { RunEnd, RunOutcome } from "./executor-api.ts";
 import { type MicroPython, NoInput, startMicroPython } from "./micropython.ts";
 import { readTraceback } from "./python-traceback.ts";
@@ -83,7 +83,9 @@ function run(python: MicroPython, program: Program, toAnswer: () => StdoutBuffer
 	}
 	if (answer.truncated) return RESULT_TOO_LARGE;
 	const read = readResult(answer.text());
-	return read.ok || read.code !== "invalid_response" ? read : { ...read, message: read.message.replace("the result", "`result`") };
+	return read.ok || read.code !== "invalid_response"
+		? read
+		: { ...read, message: read.message.replace("the result", "`result`") };
 }
 
 const OUT_OF_MEMORY: RunEnd = { ok: false, code: "oom", message: "the program used up its memory" };

@@ -54,7 +54,9 @@ function factsOf(outcome: RunOutcome): string[] {
 }
 
 function notesOf(outcome: Extract<RunOutcome, { ok: true }>): string[] {
-	return outcome.stdout_truncated ? [...outcome.notes, "the output was cut: it is longer than kept"] : [...outcome.notes];
+	return outcome.stdout_truncated
+		? [...outcome.notes, "the output was cut: it is longer than kept"]
+		: [...outcome.notes];
 }
 
 /** What helps to repair a program: where it failed, what it had printed, what it had used. */

@@ -16,6 +16,11 @@ export class WasmInvoker implements ToolInvoker {
 		if (implementation.kind !== "wasm") return failed("internal", "not a tool of kind `wasm`");
 		const wall_ms = invocation.timeout_ms;
 		const request = { module: implementation.module, input: invocation.arguments, wall_ms };
-		return settleRun(() => this.#executor.runWasm(request), wall_ms, signal, (outcome) => outcome.result);
+		return settleRun(
+			() => this.#executor.runWasm(request),
+			wall_ms,
+			signal,
+			(outcome) => outcome.result,
+		);
 	}
 }

@@ -29,7 +29,7 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
 	],
 	[/\b(Bearer|Basic|Digest|ApiKey)[ \t]{1,4}[A-Za-z0-9+/=._~:-]{6,}/gi, `$1 ${MASKED}`],
 	[/\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{2,}(?:\.[A-Za-z0-9_-]*)?/g, MASKED],
-	[/\b(?:sk|pk|rk|ak|bly|blk|belay)[-_](?:[a-z]{2,12}[-_])?[A-Za-z0-9_-]{16,}/g, MASKED],
+	[/\b(?:sk|pk|rk|ak|belay)[-_](?:[a-z]{2,12}[-_])?[A-Za-z0-9_-]{16,}/g, MASKED],
 	[/\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|npm_|hf_|shpat_|whsec_|dop_v1_)[A-Za-z0-9_+/=-]{10,}/g, MASKED],
 	[/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g, MASKED],
 	[/\bAIza[A-Za-z0-9_-]{30,}/g, MASKED],

@@ -12,7 +12,7 @@ import { readUrlTemplate } from "./url-rules-template.ts";
 export type HttpImplementation = Extract<Implementation, { kind: "http" }>;
 
 /** `parseUrl` comes from the shell: core has no URL parser of its own, and two parsers would disagree some day. */
-export type UrlRuleContext = { readonly rules: AddressRules; readonly parseUrl: ParseUrl };
+type UrlRuleContext = { readonly rules: AddressRules; readonly parseUrl: ParseUrl };
 
 /** Everything wrong with the implementation, by field (`/implementation/...`); empty when nothing is. */
 export function checkHttpImplementation(implementation: HttpImplementation, context: UrlRuleContext): FieldError[] {
@@ -90,7 +90,7 @@ function checkAddress(field: string, url: string, carriesCredential: boolean, co
 }
 
 /** Reached over http only because it is a development upstream. */
-export function isExempt(url: string, context: UrlRuleContext): boolean {
+function isExempt(url: string, context: UrlRuleContext): boolean {
 	const parts = context.parseUrl(url);
 	const port = parts === undefined || parts.port === "" ? "80" : parts.port;
 	return parts?.protocol === "http:" && context.rules.exemptions.includes(`${parts.hostname}:${port}`);
@@ -106,11 +106,6 @@ const RESERVED_HEADER =
 const CREDENTIAL_HEADER = /^(?:authorization|cookie|.*(?:api-?key|token|secret|password|credential|signature).*)$/i;
 const CREDENTIAL_QUERY =
 	/^(?:api[_-]?key|access[_-]?token|auth[_-]?token|token|secret|client[_-]?secret|password|passwd|pwd|signature)$/i;
-
-/** Whether a fixed header names a credential: it is refused here, and dropped at a change of host whatever happened before. */
-export function isCredentialHeader(name: string): boolean {
-	return CREDENTIAL_HEADER.test(name);
-}
 
 function checkHeaders(headers: Readonly<Record<string, string>>): FieldError[] {
 	const found: FieldError[] = [];

@@ -8,7 +8,7 @@ import { type Json, type JsonObject, put } from "../json.ts";
 
 /** @param room bytes of the JSON text in UTF-8. The result fits where `room` is at least 4 */
 export function fitJson(value: Json, room: number): Json {
-	return fit(value, room, measure(value)) ?? null;
+	return shrink(value, room, measure(value)) ?? null;
 }
 
 /** Bytes of every container, measured once: asked for again at each level it would cost depth times the size. */
@@ -34,7 +34,7 @@ function measure(root: Json): Sizes {
 const keyBytes = (key: string): number => utf8Bytes(JSON.stringify(key)) + 1;
 
 /** The part of `value` that fits, or undefined where not even a beginning of it does. */
-function fit(value: Json, room: number, size: Sizes): Json | undefined {
+function shrink(value: Json, room: number, size: Sizes): Json | undefined {
 	if (size(value) <= room) return value;
 	if (room < 2) return undefined;
 	if (typeof value === "string") return cutText(value, room - 2, (point) => utf8Bytes(JSON.stringify(point)) - 2);
@@ -50,7 +50,7 @@ function fitArray(value: readonly Json[], room: number, size: Sizes): Json[] {
 		const bytes = size(item) + comma;
 		if (bytes > left) {
 			// A cut row beside whole ones would read as a row; only a first element is better cut than missing.
-			const part = kept.length === 0 ? fit(item, left, size) : undefined;
+			const part = kept.length === 0 ? shrink(item, left, size) : undefined;
 			if (part !== undefined) kept.push(part);
 			break;
 		}
@@ -75,7 +75,7 @@ function fitObject(value: JsonObject, room: number, size: Sizes): JsonObject {
 	let left = room - 2;
 	bySize.forEach((member, at) => {
 		const share = Math.floor(left / (bySize.length - at));
-		const part = fit(member.child, share - member.own, size);
+		const part = shrink(member.child, share - member.own, size);
 		if (part === undefined) return;
 		parts.set(member.key, part);
 		left -= member.own + (part === member.child ? member.bytes : utf8Bytes(JSON.stringify(part)));

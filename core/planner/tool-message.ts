@@ -80,9 +80,7 @@ function clean(value: Json, depth: number): Json {
  * C0 without tab and line breaks, DEL, C1: terminal escapes and bells. Tag characters are invisible text that models
  * read ("ASCII smuggling"); only a flag sequence has an honest use for them.
  */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
-const CONTROL =
-	/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|(?<!\u{1f3f4}[\u{e0020}-\u{e007f}]{0,7})[\u{e0000}-\u{e007f}]/gu;
+const CONTROL = /(?![\t\n\r])\p{Cc}|(?<!\u{1f3f4}[\u{e0020}-\u{e007f}]{0,7})[\u{e0000}-\u{e007f}]/gu;
 
 function cleanText(text: string): string {
 	return wellFormed(text).replace(CONTROL, "");

@@ -5,7 +5,7 @@
  */
 import { compileExpression, type Expression } from "../expression.ts";
 import { refTarget } from "../expression-schema.ts";
-import { canonicalJson, type Digest, isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../json.ts";
+import { atPointer, canonicalJson, type Digest, isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../json.ts";
 import { DESCRIPTOR_MAX_BYTES } from "../limits.ts";
 import type { FieldError, Issue } from "../refusal.ts";
 import { TOOL_ID, type ToolDescriptor, toolDescriptor } from "./descriptor.ts";
@@ -36,7 +36,7 @@ export function checkDescriptor(input: unknown, digest: Digest): CheckedDescript
 			errors: [fault("", "the descriptor is too large", `at most ${DESCRIPTOR_MAX_BYTES} characters`, "too_large")],
 		};
 	const parsed = toolDescriptor.safeParse(input);
-	const errors: FieldError[] = parsed.success ? [] : parsed.error.issues.flatMap(readIssue);
+	const errors: FieldError[] = parsed.success ? [] : parsed.error.issues.flatMap((issue) => readIssue(issue, input));
 	const warnings: string[] = [];
 	checkParts(input, errors, warnings);
 	if (!parsed.success || errors.length > 0) return { ok: false, errors: dedupe(errors) };
@@ -267,7 +267,7 @@ type ZodIssue = {
 };
 
 /** One zod issue as named errors: every unknown member by its own pointer. */
-function readIssue(issue: ZodIssue): FieldError[] {
+function readIssue(issue: ZodIssue, input: JsonObject): FieldError[] {
 	const field = issue.path.map((part) => `/${pointerSegment(String(part))}`).join("");
 	const details = issue as ZodIssue & { keys?: string[]; expected?: string; values?: unknown[]; errors?: ZodIssue[][] };
 	if (issue.code === "unrecognized_keys")
@@ -280,10 +280,8 @@ function readIssue(issue: ZodIssue): FieldError[] {
 				"leave it out",
 			),
 		);
-	if (issue.code === "invalid_type" && /received undefined/.test(issue.message))
-		return [
-			fault(field, `\`${field.slice(1)}\` is missing`, String(details.expected ?? "a value"), "required_field_missing"),
-		];
+	if (atPointer(input, field) === undefined)
+		return [fault(field, `\`${field.slice(1)}\` is missing`, String(details.expected ?? details.values?.join(", ") ?? "a value"), "required_field_missing")];
 	const kinds: { [code: string]: Issue } = {
 		invalid_type: "type_mismatch",
 		invalid_value: "enum_out_of_range",

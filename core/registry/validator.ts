@@ -11,8 +11,13 @@ import { explain } from "./explain.ts";
 import { followSchema } from "./follow-schema.ts";
 import { subSchemas } from "./schema-refs.ts";
 
-/** Sub-schema applications per validation. A 1 KB call needs some tens, 256 KB of small items some ten thousands. */
-const STEPS_MAX = 200_000;
+/**
+ * Sub-schema applications per validation: a floor for small values, so much per part of a larger one, and a ceiling. An
+ * honest schema applies a handful to each part; 10,000 deep ones take some 0.1 s.
+ */
+const STEPS_FLOOR = 10_000;
+const STEPS_PER_PART = 20;
+const STEPS_MAX = 300_000;
 /** `uniqueItems` compares every pair: 2,000 items are four million comparisons, some 20 ms. */
 const UNIQUE_ITEMS_MAX = 2_000;
 /** Names that are matched against patterns: below the smallest bound that the linter gives. */
@@ -25,10 +30,10 @@ type Costs = { unique: boolean; keys: boolean; readonly texts: Map<JsonObject, n
 
 /** Returns all structural errors of a value, none when it is valid. Never throws on any JSON value. */
 export function compileValidator(imported: JsonObject): (value: Json) => FieldError[] {
-	let steps = 0;
+	let left = Number.POSITIVE_INFINITY; // compiling reads the keyword too
 	const count = (): void => {
-		steps += 1;
-		if (steps > STEPS_MAX) throw new OverBudget();
+		left -= 1;
+		if (left < 0) throw new OverBudget();
 	};
 	const schema = JSON.parse(JSON.stringify(imported)) as JsonObject;
 	meter(schema, count);
@@ -37,7 +42,7 @@ export function compileValidator(imported: JsonObject): (value: Json) => FieldEr
 	return (value) => {
 		const costly = tooCostly(imported, costs, value);
 		if (costly !== undefined) return [costly];
-		steps = 0;
+		left = Math.min(STEPS_MAX, STEPS_FLOOR + STEPS_PER_PART * partsOf(value));
 		try {
 			const result = validate(value, schema, "2020-12", lookup, false);
 			return result.valid ? [] : explain(result.errors, imported, value);
@@ -84,6 +89,13 @@ function tooCostly(root: JsonObject, costs: Costs, value: Json): FieldError | un
 			found ??= tooLarge(pointer, `the text may hold at most ${max} characters to be matched against its pattern`);
 	});
 	return found;
+}
+
+function partsOf(value: Json): number {
+	if (typeof value !== "object" || value === null) return 1;
+	let parts = 1;
+	for (const inner of Object.values(value)) parts += partsOf(inner as Json);
+	return parts;
 }
 
 function some(value: Json, test: (node: Json) => boolean): boolean {

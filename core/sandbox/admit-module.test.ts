@@ -36,16 +36,28 @@ function assemble(parts: Parts): Uint8Array {
 		for (const entry of entries) body.raw(entry);
 		w.u8(id).sized(body.done());
 	};
-	section(1, parts.types?.map(([p, r]) => [0x60, p.length, ...p, r.length, ...r]));
+	section(
+		1,
+		parts.types?.map(([p, r]) => [0x60, p.length, ...p, r.length, ...r]),
+	);
 	section(2, parts.imports);
-	section(3, parts.functions?.map((type) => [type]));
+	section(
+		3,
+		parts.functions?.map((type) => [type]),
+	);
 	section(4, parts.tables);
 	section(5, parts.memory === undefined ? undefined : [parts.memory]);
 	section(6, parts.globals);
-	section(7, parts.exports?.map(([name, kind, index]) => new ByteWriter().ascii(name).u8(kind).u32(index).done()));
+	section(
+		7,
+		parts.exports?.map(([name, kind, index]) => new ByteWriter().ascii(name).u8(kind).u32(index).done()),
+	);
 	if (parts.start !== undefined) w.u8(8).sized(new Uint8Array([parts.start]));
 	section(9, parts.elements);
-	section(10, parts.code?.map((body) => new ByteWriter().sized(new Uint8Array(body)).done()));
+	section(
+		10,
+		parts.code?.map((body) => new ByteWriter().sized(new Uint8Array(body)).done()),
+	);
 	for (const [id, body] of parts.extra ?? []) w.u8(id).sized(new Uint8Array(body));
 	return w.done();
 }
@@ -271,7 +283,9 @@ describe("refused features", () => {
 	it("but a trusted engine's start function becomes an export", () => {
 		const module = single([0x41, 7, 0x24, 0], [], [], { start: 0, globals: [[I32, 1, 0x41, 0, END]] });
 		const metered = admitted(module, { ...OPTIONS, start_export: "begin" });
-		const exports = new WebAssembly.Instance(new Compiled(metered.bytes)).exports as never as Exports & { begin(): void };
+		const exports = new WebAssembly.Instance(new Compiled(metered.bytes)).exports as never as Exports & {
+			begin(): void;
+		};
 		expect(() => exports.begin()).toThrow(WebAssembly.RuntimeError);
 		exports[FUEL_EXPORT].value = 100n;
 		exports.begin();

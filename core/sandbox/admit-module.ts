@@ -158,7 +158,10 @@ function meterCode(
 }
 
 /** A start function runs while its instance is made, before anybody could give it fuel. */
-function readStart(section: Uint8Array | undefined, name: string | undefined): { name: string; index: number } | undefined {
+function readStart(
+	section: Uint8Array | undefined,
+	name: string | undefined,
+): { name: string; index: number } | undefined {
 	if (section === undefined) return undefined;
 	if (name === undefined) return reject("start", "a start function is not allowed: it would run before it has fuel");
 	const r = new ByteReader(section);
@@ -176,7 +179,11 @@ function appended(section: Uint8Array | undefined, count: number, entries: Uint8
 	if (section === undefined) return new ByteWriter().u32(count).raw(entries).done();
 	const r = new ByteReader(section);
 	const before = r.u32();
-	return new ByteWriter().u32(before + count).raw(section.subarray(r.at)).raw(entries).done();
+	return new ByteWriter()
+		.u32(before + count)
+		.raw(section.subarray(r.at))
+		.raw(entries)
+		.done();
 }
 
 function withType(entry: ModuleExport, functions: readonly number[], types: readonly FunctionType[]): ExportFacts {

@@ -48,5 +48,7 @@ function missingExport(
 }
 
 function same(left: readonly number[] | undefined, right: readonly number[] | undefined): boolean {
-	return left !== undefined && right !== undefined && left.length === right.length && left.every((x, i) => x === right[i]);
+	return (
+		left !== undefined && right !== undefined && left.length === right.length && left.every((x, i) => x === right[i])
+	);
 }

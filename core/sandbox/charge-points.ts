@@ -58,16 +58,20 @@ export class ChargePoints {
 				return;
 			case "block":
 			case "if":
-				return this.#push(instruction.flow);
+				this.#push(instruction.flow);
+				return;
 			case "loop":
 				this.#push("loop");
 				this.#loops++;
 				if (this.#here !== null) this.#open(next);
-				return this.#pay(1);
+				this.#pay(1);
+				return;
 			case "else":
-				return this.#else();
+				this.#else();
+				return;
 			case "end":
-				return this.#end(next);
+				this.#end(next);
+				return;
 			case "br_if":
 			case "br":
 			case "br_table":
@@ -98,7 +102,7 @@ export class ChargePoints {
 
 	#else(): void {
 		const label = this.#labels.pop();
-		if (label?.kind !== "if") return reject("malformed", "`else` without `if`");
+		if (label?.kind !== "if") reject("malformed", "`else` without `if`");
 		arrive(label, this.#here);
 		this.#labels.push({ ...label, kind: "else" });
 		this.#here = copy(label.entered);
@@ -106,7 +110,7 @@ export class ChargePoints {
 
 	#end(next: number): void {
 		const label = this.#labels.pop();
-		if (label === undefined) return reject("malformed", "`end` without a block");
+		if (label === undefined) reject("malformed", "`end` without a block");
 		if (this.#labels.length === 0) return;
 		if (label.kind === "loop") {
 			this.#loops--;
@@ -121,7 +125,7 @@ export class ChargePoints {
 
 	#branch(depth: number, table: boolean): void {
 		const label = this.#labels[this.#labels.length - 1 - depth];
-		if (label === undefined) return reject("malformed", "a branch leads out of its function");
+		if (label === undefined) reject("malformed", "a branch leads out of its function");
 		// Back to a loop head: that head is a charge point and pays for the round to come.
 		if (label.kind === "loop" || this.#here === null) return;
 		arrive(label, this.#here);

@@ -51,7 +51,10 @@ export function readInstruction(r: ByteReader, spaces: IndexSpaces, out: Instruc
 	out.cost = PLAIN;
 	out.bulk = "none";
 	const op = r.u8();
-	if (op <= 0x13) return control(op, r, spaces, out);
+	if (op <= 0x13) {
+		control(op, r, spaces, out);
+		return;
+	}
 	if (op >= 0x28 && op <= 0x3e) {
 		memoryArgument(r);
 		out.cost = op <= 0x35 ? LOAD : STORE;
@@ -76,38 +79,49 @@ export function readInstruction(r: ByteReader, spaces: IndexSpaces, out: Instruc
 			return;
 		case 0x23: // global.get, set
 		case 0x24:
-			return within(r.u32(), spaces.globals, "global");
+			within(r.u32(), spaces.globals, "global");
+			return;
 		case 0x25: // table.get, set
 		case 0x26:
 			r.u32();
 			out.cost = LOAD;
 			return;
 		case 0x3f: // memory.size
-			return firstMemory(r);
+			firstMemory(r);
+			return;
 		case 0x40: // memory.grow
 			out.cost = GROW;
-			return firstMemory(r);
+			firstMemory(r);
+			return;
 		case 0x41: // i32.const
-			return r.skipSigned(5);
+			r.skipSigned(5);
+			return;
 		case 0x42: // i64.const
-			return r.skipSigned(10);
+			r.skipSigned(10);
+			return;
 		case 0x43: // f32.const
-			return r.skip(4);
+			r.skip(4);
+			return;
 		case 0x44: // f64.const
-			return r.skip(8);
-		case 0xd0: { // ref.null
+			r.skip(8);
+			return;
+		case 0xd0: {
+			// ref.null
 			const heap = r.u8();
 			if (heap !== 0x70 && heap !== 0x6f) reject("unsupported", "a heap type other than func and extern");
 			return;
 		}
 		case 0xd2: // ref.func
-			return within(r.u32(), spaces.functions, "function");
+			within(r.u32(), spaces.functions, "function");
+			return;
 		case 0xfc:
-			return extended(r, out);
+			extended(r, out);
+			return;
 		case 0xfd:
-			return vector(r, out);
+			vector(r, out);
+			return;
 		default:
-			return unsupported(op);
+			unsupported(op);
 	}
 }
 
@@ -124,7 +138,8 @@ function control(op: number, r: ByteReader, spaces: IndexSpaces, out: Instructio
 		case 0x04:
 			out.flow = op === 0x02 ? "block" : op === 0x03 ? "loop" : "if";
 			out.cost = op === 0x02 ? 0 : PLAIN;
-			return blockType(r, spaces);
+			blockType(r, spaces);
+			return;
 		case 0x05:
 		case 0x0b:
 			out.flow = op === 0x05 ? "else" : "end";
@@ -148,7 +163,8 @@ function control(op: number, r: ByteReader, spaces: IndexSpaces, out: Instructio
 		case 0x12: // return_call
 			out.cost = CALL;
 			out.flow = op === 0x12 ? "leave" : "next";
-			return within(r.u32(), spaces.functions, "function");
+			within(r.u32(), spaces.functions, "function");
+			return;
 		case 0x11: // call_indirect
 		case 0x13: // return_call_indirect
 			out.cost = CALL_INDIRECT;
@@ -157,7 +173,7 @@ function control(op: number, r: ByteReader, spaces: IndexSpaces, out: Instructio
 			r.u32();
 			return;
 		default:
-			return unsupported(op);
+			unsupported(op);
 	}
 }
 
@@ -170,14 +186,17 @@ function extended(r: ByteReader, out: Instruction): void {
 		case 8: // memory.init
 			r.u32();
 			out.bulk = "bytes";
-			return firstMemory(r);
+			firstMemory(r);
+			return;
 		case 10: // memory.copy
 			out.bulk = "bytes";
 			firstMemory(r);
-			return firstMemory(r);
+			firstMemory(r);
+			return;
 		case 11: // memory.fill
 			out.bulk = "bytes";
-			return firstMemory(r);
+			firstMemory(r);
+			return;
 		case 9: // data.drop
 		case 13: // elem.drop
 		case 16: // table.size

@@ -14,6 +14,7 @@ export const ROOT = resolve(import.meta.dirname, "../..");
 const CACHE = join(ROOT, "node_modules/.cache/belay");
 /** Bundles kept; older ones are removed when a new one is made. */
 const KEPT = 6;
+const ATTEMPTS = 4;
 const MADE_FROM = [
 	"core",
 	"adapters",
@@ -92,7 +93,7 @@ async function prune(): Promise<void> {
 }
 
 /** The bundle of the present sources; `dev` decides whether the development exemptions are compiled in. */
-export async function bundleWorker(dev: boolean): Promise<Bundle> {
+export async function bundleWorker(dev: boolean, attempt = 1): Promise<Bundle> {
 	const made_from = await digest(dev);
 	const dir = join(CACHE, made_from);
 	if (!existsSync(join(dir, "plan.json"))) {
@@ -101,7 +102,10 @@ export async function bundleWorker(dev: boolean): Promise<Bundle> {
 		try {
 			await make(making, dev);
 			// Edited meanwhile: what was bundled belongs to neither digest.
-			if ((await digest(dev)) !== made_from) return await bundleWorker(dev);
+			if ((await digest(dev)) !== made_from) {
+				if (attempt === ATTEMPTS) throw new Error("the sources keep changing while they are bundled; start again");
+				return await bundleWorker(dev, attempt + 1);
+			}
 			// Another instance may have been faster: its bundle is the same.
 			await rename(making, dir).catch((fault: unknown) => {
 				if (!existsSync(join(dir, "plan.json"))) throw fault;

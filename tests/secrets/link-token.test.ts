@@ -25,7 +25,15 @@ describe("link token", () => {
 				expect(checkLinkToken(`${token.slice(0, at)}${digit}${token.slice(at + 1)}`, key)).toBeUndefined();
 			}
 		}
-		const others = [token.toUpperCase(), `${token}0`, token.slice(0, -1), ` ${token}`, `${token}\n`, "", "0".repeat(128)];
+		const others = [
+			token.toUpperCase(),
+			`${token}0`,
+			token.slice(0, -1),
+			` ${token}`,
+			`${token}\n`,
+			"",
+			"0".repeat(128),
+		];
 		for (const other of others) expect(checkLinkToken(other, key)).toBeUndefined();
 	});
 

@@ -4,9 +4,9 @@
  * it decides about, and never brings arguments of its own (A15).
  */
 import * as z from "zod";
-import { D1Approvals } from "#adapters/d1/d1-approvals.ts";
+import { type ApprovalFilter, D1Approvals } from "#adapters/d1/d1-approvals.ts";
 import { parsePermission, permits } from "#core/policy/permits.ts";
-import type { Authority } from "#core/principal.ts";
+import type { Caller } from "#core/principal.ts";
 import { APPROVAL_STATUSES, type ApprovalView, approval } from "#core/run/view.ts";
 import { type Ctx, noun } from "../noun.ts";
 import { ApiProblem, invalidField } from "../problem.ts";
@@ -28,14 +28,8 @@ approvals.get(
 		answers: { 200: listOf(approval) },
 	},
 	async (c, _body, query) => {
-		const { tenant_id, principal_id, authority } = c.get("caller");
-		const domains = decidableDomains(authority);
-		const mine = domains?.length === 0 && !permits(authority.permissions, "runs:read:*");
-		const scope = mine
-			? { requested_by: principal_id }
-			: domains === undefined || domains.length === 0
-				? {}
-				: { domains };
+		const { tenant_id } = c.get("caller");
+		const scope = listScope(c.get("caller"));
 		const page = await new D1Approvals(c.env.DB).list(tenant_id, { ...query, ...scope });
 		if (!page.ok)
 			throw invalidField("query:cursor", "format_invalid", "the cursor is not one of ours", "a `next_cursor`");
@@ -117,12 +111,15 @@ async function present(c: Ctx, approval_id: string): Promise<ApprovalView | unde
 	}
 }
 
-/** The domains whose approvals a caller may decide; undefined for all of them. */
-function decidableDomains({ permissions }: Authority): string[] | undefined {
-	if (permits(permissions, "approval:decide:*")) return undefined;
-	return permissions.flatMap((text) => {
+/** What a caller lists: all, those of the domains that it may decide, or those that its own runs asked for. */
+function listScope({ principal_id, kind, authority }: Caller): Pick<ApprovalFilter, "domains" | "requested_by"> {
+	const { permissions } = authority;
+	if (kind === "agent") return { requested_by: principal_id };
+	if (["approval:decide:*", "approval:read:*", "runs:read:*"].some((all) => permits(permissions, all))) return {};
+	const domains = permissions.flatMap((text) => {
 		const [domain, action, object] = parsePermission(text) ?? [];
 		const decides = (domain === "approval" || domain === "*") && (action === "decide" || action === "*");
 		return decides && object !== undefined ? [object] : [];
 	});
+	return domains.length === 0 ? { requested_by: principal_id } : { domains };
 }

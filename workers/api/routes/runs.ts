@@ -58,8 +58,9 @@ runs.get(
 		answers: { 200: listOf(runRow) },
 	},
 	async (c, _body, query) => {
-		const { tenant_id, principal_id, authority } = c.get("caller");
-		const everybodys = permits(authority.permissions, "runs:read:*");
+		const { tenant_id, principal_id, kind, authority } = c.get("caller");
+		// decision 18: an agent reads its own runs, whatever its roles
+		const everybodys = kind !== "agent" && permits(authority.permissions, "runs:read:*");
 		const page = await new D1Runs(c.env.DB).list(tenant_id, { ...query, ...(everybodys ? {} : { principal_id }) });
 		if (!page.ok)
 			throw invalidField("query:cursor", "format_invalid", "the cursor is not one of ours", "a `next_cursor`");
