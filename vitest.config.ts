@@ -9,7 +9,7 @@ import { outside } from "./tests/support/outside.ts";
 export default defineConfig({
 	test: {
 		projects: [
-			{ test: { name: "core", include: ["core/**/*.test.ts", "tests/architecture/**/*.test.ts"], environment: "node" } },
+			{ test: { name: "core", include: ["core/**/*.test.ts", "tests/architecture/**/*.test.ts", "tests/simulation/**/*.test.ts"], environment: "node" } },
 			{
 				plugins: [
 					cloudflareTest(async () => ({
@@ -31,7 +31,7 @@ export default defineConfig({
 				test: {
 					name: "workers",
 					include: ["tests/**/*.test.ts"],
-					exclude: ["tests/architecture/**", "tests/process/**"],
+					exclude: ["tests/architecture/**", "tests/process/**", "tests/simulation/**"],
 					// The first import of the openai package takes seconds in the pool, on a busy machine more.
 					testTimeout: 30_000,
 					hookTimeout: 60_000,

@@ -152,3 +152,17 @@ function children(node: ASTNode): ASTNode[] {
 	add(node.args);
 	return found;
 }
+
+/** The top-level arguments that an expression reads, or null when it takes `args` as a whole. */
+export function argumentNames(ast: ASTNode): readonly string[] | null {
+	const names = new Set<string>();
+	const collect = (node: ASTNode): boolean => {
+		if (node.op === "id") return node.args !== "args";
+		if (node.op === "." && node.args[0].op === "id" && node.args[0].args === "args") {
+			names.add(node.args[1]);
+			return true;
+		}
+		return children(node).every(collect);
+	};
+	return collect(ast) ? [...names] : null;
+}

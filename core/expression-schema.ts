@@ -5,18 +5,6 @@
  */
 import { atPointer, isJsonObject, type Json, type JsonObject, own } from "./json.ts";
 
-/** Follows `$ref` (local JSON Pointers only; import has refused the rest) until a schema without one; undefined when it never ends. */
-export function resolveRef(root: JsonObject, schema: Json | undefined): JsonObject | undefined {
-	let at = schema;
-	for (let hops = 0; hops < 32; hops += 1) {
-		if (!isJsonObject(at)) return undefined;
-		const ref = own(at, "$ref");
-		if (typeof ref !== "string") return at;
-		at = refTarget(root, ref);
-	}
-	return undefined;
-}
-
 /** The schema at `#` or `#/…` (percent-decoded), or undefined. */
 export function refTarget(root: JsonObject, ref: string): Json | undefined {
 	if (!ref.startsWith("#")) return undefined;
@@ -28,21 +16,33 @@ export function refTarget(root: JsonObject, ref: string): Json | undefined {
 	}
 }
 
+/** By root and schema: both are values that nothing changes once they are imported. */
+const partsOf = new WeakMap<JsonObject, WeakMap<JsonObject, readonly JsonObject[]>>();
+
 /** The schema and everything it says about the same value for certain: `$ref` and `allOf`, never anyOf / oneOf / if. */
-export function certainParts(root: JsonObject, schema: Json | undefined): JsonObject[] {
-	const parts: JsonObject[] = [];
+export function certainParts(root: JsonObject, schema: Json | undefined): readonly JsonObject[] {
+	if (!isJsonObject(schema)) return [];
+	const ofRoot = partsOf.get(root) ?? new WeakMap<JsonObject, readonly JsonObject[]>();
+	partsOf.set(root, ofRoot);
+	const known = ofRoot.get(schema);
+	if (known !== undefined) return known;
+	const parts = gatherParts(root, schema);
+	ofRoot.set(schema, parts);
+	return parts;
+}
+
+function gatherParts(root: JsonObject, schema: JsonObject): JsonObject[] {
 	const seen = new Set<JsonObject>();
 	const add = (node: Json | undefined): void => {
 		if (!isJsonObject(node) || seen.has(node)) return;
 		seen.add(node);
-		parts.push(node);
 		const ref = own(node, "$ref");
 		if (typeof ref === "string") add(refTarget(root, ref));
 		const all = own(node, "allOf");
 		if (Array.isArray(all)) for (const part of all) add(part);
 	};
 	add(schema);
-	return parts;
+	return [...seen];
 }
 
 /** The one JSON type that the parts agree on, or undefined when they name none or several. */

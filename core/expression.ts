@@ -4,9 +4,9 @@
  * and nothing else; it refuses what could run long or err on valid arguments. Called by the registry, normalize, approval.
  */
 import { Environment, type ParseResult } from "@marcbachmann/cel-js";
-import { guardExpression, MATCHED_TEXT_MAX_CHARS } from "./expression-guards.ts";
+import { argumentNames, guardExpression, MATCHED_TEXT_MAX_CHARS } from "./expression-guards.ts";
 import { celType, celValue } from "./expression-schema.ts";
-import type { Json, JsonObject } from "./json.ts";
+import { type Json, type JsonObject, put } from "./json.ts";
 
 /** What an expression may ask about its surroundings. `now` is the server's clock: ms since the epoch, or ISO 8601. */
 export type ExpressionContext = {
@@ -60,7 +60,8 @@ export function compileExpression(source: string, input_schema: JsonObject, want
 	}
 	const problem = guardExpression(parsed.ast, input_schema);
 	if (problem !== undefined) return { ok: false, message: problem };
-	return { ok: true, expression: { source, evaluate: (scope) => evaluate(parsed, input_schema, scope, want) } };
+	const names = argumentNames(parsed.ast);
+	return { ok: true, expression: { source, evaluate: (scope) => evaluate(parsed, input_schema, names, scope, want) } };
 }
 
 function environment(input_schema: JsonObject): Environment {
@@ -72,13 +73,27 @@ function environment(input_schema: JsonObject): Environment {
 	return env;
 }
 
-function evaluate(parsed: ParseResult, input_schema: JsonObject, scope: Scope, want: "bool" | "any"): Evaluated {
+/** Converts the arguments that the expression names: `null` stands for all. */
+function argumentsFor(names: readonly string[] | null, input_schema: JsonObject, args: JsonObject): unknown {
+	if (names === null) return celValue(input_schema, input_schema, args);
+	const named: JsonObject = {};
+	for (const name of names) if (Object.hasOwn(args, name)) put(named, name, args[name] as Json);
+	return celValue(input_schema, input_schema, named);
+}
+
+function evaluate(
+	parsed: ParseResult,
+	input_schema: JsonObject,
+	names: readonly string[] | null,
+	scope: Scope,
+	want: "bool" | "any",
+): Evaluated {
 	if (parsed.ast.input.includes("matches") && hasLongText(scope.args))
 		return { ok: false, message: `a text is longer than the ${MATCHED_TEXT_MAX_CHARS} characters that \`matches\` takes` };
 	try {
 		const { context } = scope;
 		const value: unknown = parsed({
-			args: celValue(input_schema, input_schema, scope.args),
+			args: argumentsFor(names, input_schema, scope.args),
 			context: {
 				principal: { id: context.principal.id, kind: context.principal.kind, roles: [...context.principal.roles] },
 				tenant_id: context.tenant_id,

@@ -13,7 +13,6 @@ import { type Admission, type AdmitOptions, admitModule } from "#core/sandbox/ad
 import { admitTool } from "#core/sandbox/admit-tool.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
-const PACKAGES = fileURLToPath(new URL("../node_modules/", import.meta.url));
 /**
  * The compiler, with the part of its type that is used here: its own declarations would replace the global `console` of
  * the whole project by AssemblyScript's.
@@ -37,8 +36,12 @@ const TOOLS = ["echo", "spin", "text_stats"] as const;
  * glue, written or chosen by us: any function is allowed, and QuickJS has its memory handed in.
  */
 const ENGINES = [
-	{ name: "micropython", file: "@micropython/micropython-webassembly-pyscript/micropython.wasm", initial_pages: 8 },
-	{ name: "quickjs", file: "@jitl/quickjs-wasmfile-release-sync/dist/emscripten-module.wasm", initial_pages: 96 },
+	{
+		name: "micropython",
+		file: import.meta.resolve("@micropython/micropython-webassembly-pyscript/micropython.wasm"),
+		initial_pages: 8,
+	},
+	{ name: "quickjs", file: import.meta.resolve("@jitl/quickjs-wasmfile-release-sync/wasm"), initial_pages: 96 },
 ] as const;
 
 const validate = (bytes: Uint8Array): boolean => WebAssembly.validate(bytes as BufferSource);
@@ -63,7 +66,7 @@ export async function buildAll(): Promise<Built[]> {
 		built.push(entryOf(name, source, admitTool(await compile(name, source.toString("utf8")), validate)));
 	}
 	for (const engine of ENGINES) {
-		const source = await readFile(`${PACKAGES}${engine.file}`);
+		const source = await readFile(new URL(engine.file));
 		const options: AdmitOptions = {
 			validate,
 			memory_max_pages: ENGINE_MEMORY_MAX_PAGES,

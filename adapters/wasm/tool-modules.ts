@@ -9,9 +9,6 @@ const MODULES: Readonly<Record<string, Load>> = {
 	text_stats: () => import("../../wasm-tools/built/text_stats.wasm"),
 };
 
-/** The names there are; for whoever registers a `wasm` tool. */
-export const TOOL_MODULES: readonly string[] = Object.keys(MODULES);
-
 /** Undefined when there is no such module; `constructor` is looked up like any other name. */
 export async function toolModule(name: string): Promise<WebAssembly.Module | undefined> {
 	const load = Object.hasOwn(MODULES, name) ? MODULES[name] : undefined;

@@ -23,6 +23,7 @@ export function depthOf(value: Json): number {
 
 /** What makes a value unfit to be frozen; none when it is sound. */
 export function unsound(value: Json): FieldError[] {
+	if (isSound(value, 0)) return [];
 	if (depthOf(value) > JSON_DEPTH_MAX)
 		return [
 			{
@@ -36,6 +37,17 @@ export function unsound(value: Json): FieldError[] {
 	const errors: FieldError[] = [];
 	walk(value, "", errors);
 	return errors.slice(0, 20);
+}
+
+/** The same judgement without saying where: nearly every call is sound. */
+function isSound(node: Json, depth: number): boolean {
+	if (typeof node === "string") return node.isWellFormed();
+	if (typeof node === "number") return Number.isFinite(node) && (!Number.isInteger(node) || Number.isSafeInteger(node));
+	if (typeof node !== "object" || node === null) return true;
+	if (Array.isArray(node)) return node.length === 0 || (depth < JSON_DEPTH_MAX && node.every((item) => isSound(item, depth + 1)));
+	for (const key of Object.keys(node))
+		if (depth >= JSON_DEPTH_MAX || !key.isWellFormed() || !isSound(node[key] as Json, depth + 1)) return false;
+	return true;
 }
 
 function walk(node: Json, at: string, errors: FieldError[]): void {

@@ -4,28 +4,57 @@
  * missed. Each schema meets each place once, so the walk stays linear where branches meet again. Called by the marks and
  * the validator.
  */
-import { refTarget } from "../expression-schema.ts";
 import { isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../json.ts";
+import { inPlace, subSchemas } from "./sub-schemas.ts";
 
 export type SchemaVisitor = (node: JsonObject, value: Json, pointer: string) => void;
 
-/** `root` is an imported schema: no reference leads outside and none loops in place. Property names are not visited. */
-export function followSchema(root: JsonObject, value: Json, visit: SchemaVisitor): void {
-	new Walk(root, visit).follow(root, value, "");
+/**
+ * `root` is an imported schema: no reference leads outside and none loops in place. Property names are not visited.
+ * `leading` (from `schemasLeadingTo`) keeps the walk to schemas that lead somewhere that matters.
+ */
+export function followSchema(root: JsonObject, value: Json, leading: ReadonlySet<JsonObject>, visit: SchemaVisitor): void {
+	if (leading.size > 0) new Walk(root, leading, visit).follow(root, value, "");
+}
+
+/** The schemas that are wanted and all from which a wanted one can be reached; empty when there is none. */
+export function schemasLeadingTo(root: JsonObject, wanted: (node: JsonObject) => boolean): ReadonlySet<JsonObject> {
+	const from = new Map<JsonObject, JsonObject[]>();
+	const found: JsonObject[] = [];
+	const gather = (node: Json | undefined, parent: JsonObject | undefined): void => {
+		if (!isJsonObject(node)) return;
+		const known = from.get(node);
+		if (parent !== undefined) from.set(node, [...(known ?? []), parent]);
+		else if (known === undefined) from.set(node, []);
+		if (known !== undefined) return;
+		if (wanted(node)) found.push(node);
+		for (const [inner] of subSchemas(node, "")) gather(inner, node);
+		for (const inner of inPlace(root, node)) gather(inner, node);
+	};
+	gather(root, undefined);
+	const leading = new Set<JsonObject>();
+	for (let node = found.pop(); node !== undefined; node = found.pop()) {
+		if (leading.has(node)) continue;
+		leading.add(node);
+		found.push(...(from.get(node) ?? []));
+	}
+	return leading;
 }
 
 class Walk {
 	readonly root: JsonObject;
+	readonly leading: ReadonlySet<JsonObject>;
 	readonly visit: SchemaVisitor;
 	/** The schemas already met, by place. */
 	readonly seen = new Map<string, Set<JsonObject>>();
-	constructor(root: JsonObject, visit: SchemaVisitor) {
+	constructor(root: JsonObject, leading: ReadonlySet<JsonObject>, visit: SchemaVisitor) {
 		this.root = root;
+		this.leading = leading;
 		this.visit = visit;
 	}
 
 	follow(node: Json | undefined, value: Json, pointer: string): void {
-		if (!isJsonObject(node)) return;
+		if (!isJsonObject(node) || !this.leading.has(node)) return;
 		const here = this.seen.get(pointer) ?? new Set<JsonObject>();
 		if (here.has(node)) return;
 		here.add(node);
@@ -55,17 +84,4 @@ class Walk {
 			for (const schema of schemas) this.follow(schema, value[name] as Json, `${pointer}/${pointerSegment(name)}`);
 		}
 	}
-}
-
-/** Every schema that judges the same value as this one. */
-export function* inPlace(root: JsonObject, node: JsonObject): Generator<Json | undefined> {
-	const ref = own(node, "$ref");
-	if (typeof ref === "string") yield refTarget(root, ref);
-	for (const keyword of ["allOf", "anyOf", "oneOf"]) {
-		const branches = own(node, keyword);
-		if (Array.isArray(branches)) yield* branches;
-	}
-	for (const keyword of ["not", "if", "then", "else"]) yield own(node, keyword);
-	const dependent = own(node, "dependentSchemas");
-	if (isJsonObject(dependent)) yield* Object.values(dependent);
 }

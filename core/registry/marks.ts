@@ -4,18 +4,17 @@
  * `compile.ts`.
  */
 import { isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../json.ts";
-import { followSchema } from "./follow-schema.ts";
+import { followSchema, schemasLeadingTo } from "./follow-schema.ts";
 import type { DangerKind } from "./schema-keywords.ts";
-import { subSchemas } from "./schema-refs.ts";
 
 export type MarkedText = { readonly pointer: string; readonly kind: DangerKind; readonly text: string };
 
 /** `schema` is an imported root. */
 export function compileMarks(schema: JsonObject): (args: JsonObject) => MarkedText[] {
-	if (!hasMark(schema)) return () => [];
+	const leading = schemasLeadingTo(schema, (node) => markOf(node) !== undefined);
 	return (args) => {
 		const found = new Map<string, MarkedText>();
-		followSchema(schema, args, (node, value, pointer) => {
+		followSchema(schema, args, leading, (node, value, pointer) => {
 			const kind = markOf(node);
 			if (kind !== undefined) texts(value, pointer, kind, found);
 		});
@@ -27,13 +26,6 @@ function markOf(node: JsonObject): DangerKind | undefined {
 	const mark = own(node, "x-belay-kind");
 	if (typeof mark === "string") return mark as DangerKind;
 	return own(node, "format") === "uri" ? "url" : undefined;
-}
-
-function hasMark(node: Json): boolean {
-	if (!isJsonObject(node)) return false;
-	if (markOf(node) !== undefined) return true;
-	for (const [inner] of subSchemas(node, "")) if (hasMark(inner)) return true;
-	return false;
 }
 
 /** A mark on an array or object covers every text inside it. */

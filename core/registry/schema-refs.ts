@@ -4,9 +4,8 @@
  * Called by schema import, the validator and the marks.
  */
 import { refTarget } from "../expression-schema.ts";
-import { isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../json.ts";
-import { inPlace } from "./follow-schema.ts";
-import { ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP } from "./schema-keywords.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../json.ts";
+import { inPlace, subSchemas } from "./sub-schemas.ts";
 
 /** `at` is the pointer that the schema itself has; the first endless cycle is named, and every dangling reference. */
 export function brokenRefs(root: JsonObject, at: string): { readonly pointer: string; readonly error: string }[] {
@@ -49,16 +48,4 @@ function firstLoop(root: JsonObject, nodes: readonly JsonObject[]): JsonObject |
 		if (loop !== undefined) return loop;
 	}
 	return undefined;
-}
-
-/** Every direct sub-schema of an imported schema with its pointer. */
-export function* subSchemas(node: JsonObject, at: string): Generator<[Json, string]> {
-	for (const keyword of Object.keys(node)) {
-		const value = node[keyword] as Json;
-		if (ONE_SCHEMA.includes(keyword)) yield [value, `${at}/${keyword}`];
-		else if (SCHEMA_LIST.includes(keyword) && Array.isArray(value))
-			for (const [i, part] of value.entries()) yield [part, `${at}/${keyword}/${i}`];
-		else if (SCHEMA_MAP.includes(keyword) && isJsonObject(value))
-			for (const name of Object.keys(value)) yield [value[name] as Json, `${at}/${keyword}/${pointerSegment(name)}`];
-	}
 }

@@ -8,8 +8,8 @@ import { lintPattern } from "../expression-patterns.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../json.ts";
 import type { FieldError } from "../refusal.ts";
 import { explain } from "./explain.ts";
-import { followSchema } from "./follow-schema.ts";
-import { subSchemas } from "./schema-refs.ts";
+import { followSchema, schemasLeadingTo } from "./follow-schema.ts";
+import { subSchemas } from "./sub-schemas.ts";
 
 /**
  * Sub-schema applications per validation: a floor for small values, so much per part of a larger one, and a ceiling. An
@@ -26,7 +26,12 @@ const KEY_MAX_CHARS = 512;
 class OverBudget extends Error {}
 
 /** What a schema makes costly: counted once, checked before each validation. */
-type Costs = { unique: boolean; keys: boolean; readonly texts: Map<JsonObject, number> };
+type Costs = {
+	unique: boolean;
+	keys: boolean;
+	readonly texts: Map<JsonObject, number>;
+	leading: ReadonlySet<JsonObject>;
+};
 
 /** Returns all structural errors of a value, none when it is valid. Never throws on any JSON value. */
 export function compileValidator(imported: JsonObject): (value: Json) => FieldError[] {
@@ -62,7 +67,7 @@ function meter(node: Json, count: () => void): void {
 }
 
 function costsOf(root: JsonObject): Costs {
-	const costs: Costs = { unique: false, keys: false, texts: new Map() };
+	const costs: Costs = { unique: false, keys: false, texts: new Map(), leading: new Set() };
 	const look = (node: Json): void => {
 		if (!isJsonObject(node)) return;
 		costs.unique ||= own(node, "uniqueItems") === true;
@@ -73,6 +78,7 @@ function costsOf(root: JsonObject): Costs {
 		for (const [inner] of subSchemas(node, "")) look(inner);
 	};
 	look(root);
+	costs.leading = schemasLeadingTo(root, (node) => costs.texts.has(node));
 	return costs;
 }
 
@@ -81,9 +87,8 @@ function tooCostly(root: JsonObject, costs: Costs, value: Json): FieldError | un
 		return tooLarge("", `an array here may hold at most ${UNIQUE_ITEMS_MAX} items`);
 	if (costs.keys && some(value, (node) => isJsonObject(node) && Object.keys(node).some((key) => key.length > KEY_MAX_CHARS)))
 		return tooLarge("", `a field name here may hold at most ${KEY_MAX_CHARS} characters`);
-	if (costs.texts.size === 0) return undefined;
 	let found: FieldError | undefined;
-	followSchema(root, value, (node, text, pointer) => {
+	followSchema(root, value, costs.leading, (node, text, pointer) => {
 		const max = costs.texts.get(node);
 		if (max !== undefined && typeof text === "string" && text.length > max)
 			found ??= tooLarge(pointer, `the text may hold at most ${max} characters to be matched against its pattern`);

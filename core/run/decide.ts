@@ -69,10 +69,11 @@ export function mayDecide(by: Caller, approval: ApprovalRecord): StepProblem | n
 
 /** Whether the approval can still be decided. One that has run out of time is closed here, not left to its timer. */
 function standing(draft: Draft, approval: ApprovalRecord, world: World): StepProblem | null {
-	if (approval.status === "pending" && approval.expires_at_ms <= draft.kit.now) expire(draft, approval.approval_id, world);
-	const { status, decisions, approval_id } = draft.approvals.get(approval.approval_id) ?? approval;
+	const { status, decisions, approval_id } = approval;
+	const late = status === "pending" && approval.expires_at_ms <= draft.kit.now;
+	if (late) expire(draft, approval_id, world);
+	if (late || status === "expired") return problem(410, "approval_expired", "the approval expired before anybody decided");
 	if (status === "pending") return null;
-	if (status === "expired") return problem(410, "approval_expired", "the approval expired before anybody decided");
 	const winner = decisions.at(-1);
 	if (winner === undefined || status === "superseded") {
 		return problem(409, "approval_superseded", "the approval was superseded; look at the run for what took its place");

@@ -76,7 +76,7 @@ export function resumed(draft: Draft, event: Resumed): StepProblem | null {
 	if (draft.run.status !== "suspended") return { status: 409, code: "not_suspended", detail: `only a suspended run can be resumed; it is ${draft.run.status}` };
 	draft.set({ error: null, clocks: { ...draft.run.clocks, session_spent_ms: 0, turn_spent_ms: 0 } });
 	if (draft.calls.size > 0) {
-		draft.set({ turn_open: true });
+		draft.status("executing", { turn_open: true });
 		startPending(draft, event.world);
 		settleTurn(draft, event.world);
 	} else {

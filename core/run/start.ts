@@ -31,7 +31,8 @@ type Judgement =
 
 /** Leaves the call PENDING when it has to wait (a timer looks again), REFUSED when it may not run any more. */
 export function start(draft: Draft, call: CallRecord, world: World): void {
-	if (countOut(draft.calls.values()) >= CALLS_IN_FLIGHT_MAX) return;
+	// A suspended run starts nothing, not even what a person approves meanwhile: it goes out when the run is resumed.
+	if (draft.run.status === "suspended" || countOut(draft.calls.values()) >= CALLS_IN_FLIGHT_MAX) return;
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
 	const judgement = judgeAgain(draft, call, approval, world);
 	if (judgement.ok) {

@@ -33,7 +33,7 @@ export const DEMO_SCRIPT: Json[] = [
 		content: null,
 		tool_calls: [
 			call("sales", "sales_query", { products: ["A", "B"], from_quarter: QUARTER }),
-			call("reports", "report_search", { query: "product A product B third quarter", limit: 3 }),
+			call("reports", "report_search", { query: "product A promotion", limit: 3 }),
 		],
 	},
 	{

@@ -1,7 +1,7 @@
 /** Planner kind `openai` end to end: what the provider is sent, what runs, and what happens when it fails. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import { call, seedTenant, type TestTenant } from "../support/client.ts";
+import { call, seedTenant, type TestTenant, worker } from "../support/client.ts";
 import { approve, callOf, ledgerTool, PAY, READ, type Run, rested } from "./tools.ts";
 
 let tenant: TestTenant;
@@ -111,8 +111,7 @@ describe("events", () => {
 
 /** Reads a finished run's stream until its last event has come. */
 async function streamOf(run_id: string, headers: Record<string, string>): Promise<{ text: string }> {
-	const { exports } = await import("cloudflare:workers");
-	const response = await exports.default.fetch(new Request(`https://belay.test/v1/runs/${run_id}/events`, { headers: { authorization: `Bearer ${tenant.operator}`, ...headers } }));
+	const response = await worker.fetch(new Request(`https://belay.test/v1/runs/${run_id}/events`, { headers: { authorization: `Bearer ${tenant.operator}`, ...headers } }));
 	const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
 	let text = "";
 	while (!text.includes("event: run.finished")) {

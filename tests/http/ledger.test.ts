@@ -68,6 +68,7 @@ test("a slow upstream is a time-out, a write's effect possible", async () => {
 	const implementation = { ...get("slow", "slow?ms=1500"), method: "POST" };
 	const outcome = await invoke(implementation, { effect: "write", invocation: { timeout_ms: 100 } });
 	expect(outcome).toEqual({ kind: "timeout", phase: "headers", effect: "possible" });
+	expect(await arrived("slow")).toHaveLength(1); // O07: it did arrive, and the invoker itself repeats nothing
 });
 
 test("a cancelled call ends at once", async () => {

@@ -1,4 +1,5 @@
 /** The executor and its invokers: limits on instances and time, and the words in which runs end for the choke point. */
+import { exports } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { CodeInvoker } from "#adapters/wasm/code-invoker.ts";
 import { EngineSlots } from "#adapters/wasm/engine-slots.ts";
@@ -107,6 +108,21 @@ describe("an executor", () => {
 
 	it.each([Number.NaN, Number.POSITIVE_INFINITY, 1e300])("takes fuel that is no number of ours: %d", async (fuel) => {
 		expect(await executeWasm({ module: "echo", input: {}, fuel, wall_ms: 1_000 })).toMatchObject({ ok: true });
+	});
+});
+
+describe("the Executor entrypoint", () => {
+	it("answers over RPC with plain values", async () => {
+		const { Executor } = exports as unknown as { Executor: ExecutorApi };
+		const code = await Executor.runCode({ language: "python", source: "print(1)\n1/0", inputs: {}, wall_ms: 30_000 });
+		expect(code).toMatchObject({
+			ok: false,
+			code: "code_error",
+			stdout: "1\n",
+			error: { type: "ZeroDivisionError", line: 2 },
+		});
+		const wasm = await Executor.runWasm({ module: "echo", input: [1, { a: null }], wall_ms: 30_000 });
+		expect(wasm).toMatchObject({ ok: true, result: [1, { a: null }] });
 	});
 });
 
