@@ -5,7 +5,7 @@
  */
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { lintPattern } from "./expression-patterns.ts";
-import { certainParts, isCertain, itemSchema, propertySchema } from "./expression-schema.ts";
+import { certainParts, certainType, isCertain, itemSchema, propertySchema } from "./expression-schema.ts";
 import type { JsonObject } from "./json.ts";
 
 const LOOPS = new Set(["all", "exists", "exists_one", "map", "filter"]);
@@ -24,6 +24,8 @@ type World = {
 	readonly bound: ReadonlyMap<string, Known>;
 	/** Loop variables in force, for the rule on nesting. */
 	readonly loop: string | null;
+	/** Inside of a field path, whose end has been judged as a whole. */
+	readonly inPath?: boolean;
 };
 
 /** The first problem, or undefined. Paths are written as in the expression: `args.a.b`. */
@@ -31,18 +33,29 @@ export function guardExpression(ast: ASTNode, root: JsonObject): string | undefi
 	return visit(ast, { root, present: new Set(), bound: new Map(), loop: null });
 }
 
-function visit(node: ASTNode, world: World): string | undefined {
+function visit(node: ASTNode, given: World): string | undefined {
+	const world = given.inPath ? { ...given, inPath: false } : given;
 	switch (node.op) {
 		case "value":
-		case "id":
 			return undefined;
+		case "id":
+			return given.inPath ? undefined : heavy(node, world);
 		case ".":
-			return visit(node.args[0], world) ?? unguarded(node.args[0], node.args[1], world);
+			return (
+				(given.inPath ? undefined : heavy(node, world)) ??
+				visit(node.args[0], { ...world, inPath: true }) ??
+				unguarded(node.args[0], node.args[1], world)
+			);
 		case "[]": {
 			const [holder, key] = node.args;
 			const named = key.op === "value" && typeof key.args === "string" ? unguarded(holder, key.args, world) : undefined;
-			return firstProblem(node.args, world) ?? named;
+			const whole = given.inPath ? undefined : heavy(node, world);
+			return whole ?? visit(holder, { ...world, inPath: true }) ?? visit(key, world) ?? named;
 		}
+		case "==":
+		case "!=":
+			// equality of texts ends at their lengths, so comparing each item with one text stays linear
+			return firstOf(node.args, (side) => visit(side, { ...world, inPath: typeOf(side, world) === "string" }));
 		case "&&":
 			return visit(node.args[0], world) ?? visit(node.args[1], shows(node.args[0], true, world));
 		case "||":
@@ -59,7 +72,7 @@ function visit(node: ASTNode, world: World): string | undefined {
 			const [name, given] = node.args;
 			if (name === "has") {
 				const target = given[0];
-				return target?.op === "." ? visit(target.args[0], world) : "`has()` takes a field";
+				return target?.op === "." ? visit(target.args[0], { ...world, inPath: true }) : "`has()` takes a field";
 			}
 			return firstProblem(given, world);
 		}
@@ -78,13 +91,16 @@ function method(node: Extract<ASTNode, { op: "rcall" }>, world: World): string |
 		if (pattern?.op !== "value" || typeof pattern.args !== "string") return "`matches` takes a literal pattern only";
 		const verdict = lintPattern(pattern.args);
 		if (!verdict.ok) return verdict.message;
+		if (rootOf(receiver) === undefined) return "`matches` takes a field";
 		if (verdict.max_chars < MATCHED_TEXT_MAX_CHARS) return "pattern has too many repeats that can match the same text";
 	}
 	if (!LOOPS.has(name) || given[0]?.op !== "id") return visit(receiver, world) ?? firstProblem(given, world);
 	const variable = given[0].args;
 	// a loop in a loop over something else multiplies: one list of 10,000 would be run 100,000,000 times
-	if (world.loop !== null && rootOf(receiver) !== world.loop)
+	if (world.loop !== null && rangeOf(receiver) !== world.loop)
 		return "a loop inside a loop must run over a part of the outer item";
+	// `[args.a].all(…)`, `args.a.map(x, args.a).all(…)`: ranges that are larger than the arguments
+	if (rangeOf(receiver) === undefined) return "a loop runs over a list of the arguments, or a `filter` of one";
 	if (variable === "args" || variable === "context") return `\`${variable}\` cannot be a loop variable`;
 	const list = locate(receiver, world);
 	const item = list === undefined ? undefined : itemSchema(certainParts(world.root, list.schema));
@@ -93,11 +109,30 @@ function method(node: Extract<ASTNode, { op: "rcall" }>, world: World): string |
 }
 
 function firstProblem(nodes: readonly ASTNode[], world: World): string | undefined {
+	return firstOf(nodes, (node) => visit(node, world));
+}
+
+function firstOf(nodes: readonly ASTNode[], judge: (node: ASTNode) => string | undefined): string | undefined {
 	for (const node of nodes) {
-		const problem = visit(node, world);
+		const problem = judge(node);
 		if (problem !== undefined) return problem;
 	}
 	return undefined;
+}
+
+/** Inside a loop, a text or list from outside would be gone through once per item: `args.a.all(x, x in args.a)`. */
+function heavy(node: ASTNode, world: World): string | undefined {
+	if (world.loop === null || rootOf(node) !== "args") return undefined;
+	if (["integer", "number", "boolean"].includes(typeOf(node, world) ?? "")) return undefined;
+	return "inside a loop, `args` gives numbers and booleans, and texts to compare with `==`";
+}
+
+function typeOf(node: ASTNode, world: World): string | undefined {
+	return certainType(certainParts(world.root, locate(node, world)?.schema));
+}
+
+function rangeOf(node: ASTNode): string | undefined {
+	return node.op === "rcall" && node.args[0] === "filter" ? rangeOf(node.args[1]) : rootOf(node);
 }
 
 function unguarded(object: ASTNode, name: string, world: World): string | undefined {

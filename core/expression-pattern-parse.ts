@@ -16,9 +16,32 @@ export class PatternRefused extends Error {}
 const LAST = 0x10ffff;
 const ANY: CharSet = [[0, LAST]];
 const DIGIT: CharSet = [[0x30, 0x39]];
-const WORD: CharSet = [[0x30, 0x39], [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]];
-const SPACE: CharSet = [[9, 13], [0x20, 0x20], [0xa0, 0xa0], [0x1680, 0x1680], [0x2000, 0x200a], [0x2028, 0x2029], [0x202f, 0x202f], [0x205f, 0x205f], [0x3000, 0x3000], [0xfeff, 0xfeff]];
-const CONTROLS: ReadonlyMap<string, number> = new Map([["n", 10], ["r", 13], ["t", 9], ["v", 11], ["f", 12], ["0", 0]]);
+const WORD: CharSet = [
+	[0x30, 0x39],
+	[0x41, 0x5a],
+	[0x5f, 0x5f],
+	[0x61, 0x7a],
+];
+const SPACE: CharSet = [
+	[9, 13],
+	[0x20, 0x20],
+	[0xa0, 0xa0],
+	[0x1680, 0x1680],
+	[0x2000, 0x200a],
+	[0x2028, 0x2029],
+	[0x202f, 0x202f],
+	[0x205f, 0x205f],
+	[0x3000, 0x3000],
+	[0xfeff, 0xfeff],
+];
+const CONTROLS: ReadonlyMap<string, number> = new Map([
+	["n", 10],
+	["r", 13],
+	["t", 9],
+	["v", 11],
+	["f", 12],
+	["0", 0],
+]);
 
 /** The source must already be valid: `new RegExp(source, "u")` has accepted it. */
 export function parsePattern(source: string): PatternNode {
@@ -43,7 +66,8 @@ class PatternReader {
 
 	sequence(): PatternNode {
 		const parts: PatternNode[] = [];
-		while (this.at < this.text.length && this.text[this.at] !== "|" && this.text[this.at] !== ")") parts.push(this.repeated());
+		while (this.at < this.text.length && this.text[this.at] !== "|" && this.text[this.at] !== ")")
+			parts.push(this.repeated());
 		return { kind: "sequence", parts };
 	}
 
@@ -53,7 +77,8 @@ class PatternReader {
 		if (found === null) return body;
 		this.at += found[0].length;
 		const [, sign, low, comma, high] = found;
-		if (sign !== undefined) return { kind: "repeat", body, min: sign === "+" ? 1 : 0, max: sign === "?" ? 1 : Number.POSITIVE_INFINITY };
+		if (sign !== undefined)
+			return { kind: "repeat", body, min: sign === "+" ? 1 : 0, max: sign === "?" ? 1 : Number.POSITIVE_INFINITY };
 		const min = Number(low);
 		const max = comma === undefined ? min : high === "" ? Number.POSITIVE_INFINITY : Number(high);
 		return { kind: "repeat", body, min, max };
@@ -123,7 +148,9 @@ class PatternReader {
 			return ANY;
 		}
 		if (char === "u" || char === "x") {
-			const found = /^(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{4})|([0-9a-fA-F]{2}))/.exec(this.text.slice(this.at, this.at + (char === "x" ? 2 : 12)));
+			const found = /^(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{4})|([0-9a-fA-F]{2}))/.exec(
+				this.text.slice(this.at, this.at + (char === "x" ? 2 : 12)),
+			);
 			this.at += found?.[0].length ?? 0;
 			const code = Number.parseInt(found?.[1] ?? found?.[2] ?? found?.[3] ?? "0", 16);
 			// half of a surrogate pair written as two escapes stands for more than itself

@@ -59,7 +59,10 @@ describe("lintPattern", () => {
 		expect(lintPattern(pattern)).toEqual({ ok: true, max_chars });
 	});
 	it("says what is wrong in words, without a stop", () => {
-		expect(lintPattern("^(a+)+$")).toEqual({ ok: false, message: "pattern repeats a group that can match the same text in two ways" });
+		expect(lintPattern("^(a+)+$")).toEqual({
+			ok: false,
+			message: "pattern repeats a group that can match the same text in two ways",
+		});
 	});
 
 	/** Counts the steps of a plain backtracking matcher, so that a bad pattern fails the test and not the machine. */
@@ -107,7 +110,8 @@ function backtrackingSteps(pattern: string, text: string, most: number): number 
 		const parts: Match[] = [];
 		while (i < pattern.length && pattern[i] !== "|" && pattern[i] !== ")") parts.push(repeated());
 		return (at, next) => {
-			const from = (k: number, here: number): boolean => (k === parts.length ? next(here) : (parts[k] as Match)(here, (to) => from(k + 1, to)));
+			const from = (k: number, here: number): boolean =>
+				k === parts.length ? next(here) : (parts[k] as Match)(here, (to) => from(k + 1, to));
 			return from(0, at);
 		};
 	};
@@ -118,7 +122,8 @@ function backtrackingSteps(pattern: string, text: string, most: number): number 
 		i += found[0].length;
 		const sign = found[0][0];
 		const min = sign === "*" || sign === "?" ? 0 : sign === "+" ? 1 : Number(found[1]);
-		const max = sign === "?" ? 1 : sign !== "{" ? 1e9 : found[2] === "" ? min : found[3] === "" ? 1e9 : Number(found[3]);
+		const max =
+			sign === "?" ? 1 : sign !== "{" ? 1e9 : found[2] === "" ? min : found[3] === "" ? 1e9 : Number(found[3]);
 		const loop = (n: number, at: number, next: Next): boolean =>
 			(n < max && body(at, (to) => to > at && loop(n + 1, to, next))) || (n >= min && next(at));
 		return (at, next) => loop(0, at, next);

@@ -4,7 +4,7 @@
  * one way forward fits, or when the exceptions cost no more than a known power of the text's length, which then gets a
  * bound. Called by schema import (`pattern`, `patternProperties`) and by the expression compiler (`matches`).
  */
-import { type CharSet, overlap, parsePattern, type PatternNode, PatternRefused } from "./expression-pattern-parse.ts";
+import { type CharSet, overlap, type PatternNode, PatternRefused, parsePattern } from "./expression-pattern-parse.ts";
 
 export type PatternVerdict =
 	/** Safe on texts of at most `max_chars` characters. */
@@ -42,7 +42,12 @@ function refuse(message: string): PatternVerdict {
 	return { ok: false, message: `pattern ${message}` };
 }
 
-type Position = { readonly set: CharSet; readonly inGroupLoop: boolean; loops: boolean; readonly follow: Set<Position> };
+type Position = {
+	readonly set: CharSet;
+	readonly inGroupLoop: boolean;
+	loops: boolean;
+	readonly follow: Set<Position>;
+};
 type Span = { readonly first: readonly Position[]; readonly last: readonly Position[]; readonly empty: boolean };
 
 /** The positions of a pattern and which may follow which (Glushkov's construction). */
@@ -99,13 +104,19 @@ class Positions {
 			}
 			return min === 0 ? { ...span, empty: true } : span;
 		}
-		if (min === max) return Array.from({ length: min }, () => this.span(body, looped)).reduce(join, { first: [], last: [], empty: true });
+		if (min === max)
+			return Array.from({ length: min }, () => this.span(body, looped)).reduce(join, {
+				first: [],
+				last: [],
+				empty: true,
+			});
 		const span = this.span(body, true);
 		if (span.empty) throw new PatternRefused("repeats something that may be empty");
 		for (const last of span.last)
 			for (const first of span.first) {
 				// the same step, once by the inner repeat and once by the outer: `(a+)+`
-				if (last.follow.has(first)) throw new PatternRefused("repeats a group that can match the same text in two ways");
+				if (last.follow.has(first))
+					throw new PatternRefused("repeats a group that can match the same text in two ways");
 				last.follow.add(first);
 			}
 		return min === 0 ? { ...span, empty: true } : span;
@@ -129,13 +140,17 @@ function judge(positions: Positions, anchored: boolean): PatternVerdict {
 		for (const [i, one] of next.entries())
 			for (const other of next.slice(i + 1)) {
 				if (!overlap(one.set, other.set)) continue;
-				if (from?.inGroupLoop || one.inGroupLoop || other.inGroupLoop) return "repeats a group that can match the same text in two ways";
+				if (from?.inGroupLoop || one.inGroupLoop || other.inGroupLoop)
+					return "repeats a group that can match the same text in two ways";
 				if (from?.loops && (one === from || other === from)) doubled.add(from);
 				else finite += 1;
 			}
 		return undefined;
 	};
-	for (const [from, next] of [[undefined, positions.first] as const, ...positions.all.map((at) => [at, [...at.follow]] as const)]) {
+	for (const [from, next] of [
+		[undefined, positions.first] as const,
+		...positions.all.map((at) => [at, [...at.follow]] as const),
+	]) {
 		const problem = look(from, next);
 		if (problem !== undefined) return refuse(problem);
 	}
@@ -143,5 +158,8 @@ function judge(positions: Positions, anchored: boolean): PatternVerdict {
 	const loops = positions.all.some((at) => at.loops || at.inGroupLoop);
 	const degree = doubled.size + (loops && !anchored ? 1 : 0) + 1;
 	if (degree > 3) return refuse("has too many repeats that can match the same text");
-	return { ok: true, max_chars: degree === 1 ? Number.POSITIVE_INFINITY : degree === 2 ? SQUARE_MAX_CHARS : CUBE_MAX_CHARS };
+	return {
+		ok: true,
+		max_chars: degree === 1 ? Number.POSITIVE_INFINITY : degree === 2 ? SQUARE_MAX_CHARS : CUBE_MAX_CHARS,
+	};
 }

@@ -13,7 +13,18 @@ const SCHEMA: JsonObject = {
 		start_date: { type: "string" },
 		end_date: { type: "string" },
 		tags: { type: "array", items: { type: "string" } },
-		rows: { type: "array", items: { type: "object", properties: { n: { type: "integer" }, m: { type: "integer" }, cells: { type: "array", items: { type: "integer" } } }, required: ["n", "cells"] } },
+		rows: {
+			type: "array",
+			items: {
+				type: "object",
+				properties: {
+					n: { type: "integer" },
+					m: { type: "integer" },
+					cells: { type: "array", items: { type: "integer" } },
+				},
+				required: ["n", "cells"],
+			},
+		},
 		address: { type: "object", properties: { zip: { type: "string" }, city: { type: "string" } }, required: ["zip"] },
 		either: { type: ["integer", "null"] },
 		constructor: { type: "string" },
@@ -34,7 +45,15 @@ function scope(args: JsonObject): Scope {
 		},
 	};
 }
-const ARGS: JsonObject = { amount: 5, price: 2.5, to: "bob", start_date: "2026-01-01", end_date: "2026-02-01", tags: ["a"], rows: [{ n: 1, cells: [1] }] };
+const ARGS: JsonObject = {
+	amount: 5,
+	price: 2.5,
+	to: "bob",
+	start_date: "2026-01-01",
+	end_date: "2026-02-01",
+	tags: ["a"],
+	rows: [{ n: 1, cells: [1] }],
+};
 
 function value(source: string, args: JsonObject = ARGS, want: "bool" | "any" = "any"): unknown {
 	const compiled = compileExpression(source, SCHEMA, want);
@@ -57,6 +76,8 @@ describe("compileExpression", () => {
 		["args.tags.exists(t, t == 'a')", true],
 		["args.rows.all(r, r.n > 0)", true],
 		["args.rows.all(r, r.cells.all(c, c > 0))", true],
+		["args.tags.exists(t, t == args.to) || args.rows.filter(r, r.n > 0).all(r, r.n < args.amount)", true],
+		["args.tags.all(t, t.matches('^[a-z]$'))", true],
 		["'reader' in context.principal.roles && context.principal.kind == 'agent'", true],
 		["context.now.getHours('Asia/Shanghai') == 16", true],
 		["context.environment == 'production'", true],
@@ -106,6 +127,14 @@ describe("compileExpression", () => {
 		["cel.bind(x, args.to, x == 'a')", "not available"],
 		["args.rows.all(r, args.rows.all(q, q.n == r.n))", "loop"],
 		["args.tags.all(args, args == 'x')", ""],
+		["args.tags.all(t, t in args.tags)", "inside a loop"],
+		["args.tags.all(t, args.to.contains(t))", "inside a loop"],
+		["args.tags.all(t, args.tags == args.tags)", "inside a loop"],
+		["args.tags.all(t, args.to.matches('a'))", ""],
+		["args.tags.map(x, args.tags).size() > 1", "inside a loop"],
+		["[args.tags].all(x, x.all(y, y == 'a'))", "a list of the arguments"],
+		["args.to.split('').all(x, x == 'a')", "a list of the arguments"],
+		["(args.to + args.to).matches('a')", "takes a field"],
 	])("refuses %s", (source, says) => {
 		const message = refusal(source);
 		expect(message).not.toBe("");
@@ -131,13 +160,21 @@ describe("compileExpression", () => {
 	});
 
 	it("reads own properties only", () => {
-		const compiled = compileExpression("has(args.o.toString)", { type: "object", properties: { o: { type: "object" } }, required: ["o"] }, "bool");
+		const compiled = compileExpression(
+			"has(args.o.toString)",
+			{ type: "object", properties: { o: { type: "object" } }, required: ["o"] },
+			"bool",
+		);
 		if (!compiled.ok) throw new Error(compiled.message);
 		expect(compiled.expression.evaluate(scope({ o: {} }))).toEqual({ ok: true, value: false });
 	});
 
 	it("follows references and allOf to types", () => {
-		const schema: JsonObject = { type: "object", $defs: { money: { type: "integer" } }, allOf: [{ properties: { sum: { $ref: "#/$defs/money" } }, required: ["sum"] }] };
+		const schema: JsonObject = {
+			type: "object",
+			$defs: { money: { type: "integer" } },
+			allOf: [{ properties: { sum: { $ref: "#/$defs/money" } }, required: ["sum"] }],
+		};
 		const compiled = compileExpression("args.sum + 1 == 3", schema, "bool");
 		if (!compiled.ok) throw new Error(compiled.message);
 		expect(compiled.expression.evaluate(scope({ sum: 2 }))).toEqual({ ok: true, value: true });

@@ -121,7 +121,10 @@ invariant(APPROVAL_TTL_DEFAULT_MS <= APPROVAL_TTL_MAX_MS, "approval lifetime");
 invariant(LINK_TTL_MS <= APPROVAL_TTL_DEFAULT_MS, "a link ends before its approval");
 invariant(ARGUMENTS_MAX_BYTES < BODY_MAX_BYTES, "arguments fit a request");
 invariant(RESULT_INLINE_MAX_BYTES <= BODY_CHUNK_BYTES, "inline results fit one row");
-invariant(ENGINE_INSTANCES_MAX * ENGINE_MEMORY_MAX_PAGES * 65_536 <= CODE_MEMORY_MAX_BYTES, "engines share the code memory");
+invariant(
+	ENGINE_INSTANCES_MAX * ENGINE_MEMORY_MAX_PAGES * 65_536 <= CODE_MEMORY_MAX_BYTES,
+	"engines share the code memory",
+);
 invariant(SANDBOX_RESULT_MAX_BYTES <= RESULT_MAX_BYTES, "a sandbox result is a result");
 invariant(INDEX_ROW_MAX_BYTES < BULK_STATEMENT_MAX_BYTES, "a row fits a bulk statement");
 invariant(PAGE_DEFAULT_ROWS <= PAGE_MAX_ROWS, "page sizes");

@@ -9,9 +9,17 @@ import { summarize, visible } from "./summarize.ts";
 
 const SCOPE: Scope = {
 	args: { to: "not what is judged", amount: 0 },
-	context: { principal: { id: "p", kind: "agent", roles: [] }, tenant_id: "t", session_id: "s", run_id: "r", now: 0, environment: "test" },
+	context: {
+		principal: { id: "p", kind: "agent", roles: [] },
+		tenant_id: "t",
+		session_id: "s",
+		run_id: "r",
+		now: 0,
+		environment: "test",
+	},
 };
-const decide = (more: JsonObject, args: JsonObject): string => judgeApproval(compileTool(sampleTool(more)), args, SCOPE).decision;
+const decide = (more: JsonObject, args: JsonObject): string =>
+	judgeApproval(compileTool(sampleTool(more)), args, SCOPE).decision;
 
 describe("judgeApproval", () => {
 	it("asks unless the tool says otherwise", () => {
@@ -61,7 +69,9 @@ describe("matches (A1, A01)", () => {
 describe("summarize (A19)", () => {
 	const { descriptor } = sampleTool();
 	it("says tool, class and arguments", () => {
-		expect(summarize(descriptor, { to: "bob", amount: 5 })).toBe('pay 1.0.0 (write, medium risk) with to: "bob", amount: 5');
+		expect(summarize(descriptor, { to: "bob", amount: 5 })).toBe(
+			'pay 1.0.0 (write, medium risk) with to: "bob", amount: 5',
+		);
 		expect(summarize(descriptor, {})).toContain("no arguments");
 	});
 	it.each([
@@ -83,7 +93,10 @@ describe("summarize (A19)", () => {
 	it("does not let spaces or length hide the end", () => {
 		expect(summarize(descriptor, { memo: `${" ".repeat(5_000)}real payee: B` })).toContain("real payee: B");
 		expect(summarize(descriptor, { memo: "x".repeat(5_000) })).toContain("(cut, 5000 characters)");
-		expect(summarize(descriptor, Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`f${i}`, "x".repeat(100)]))).length).toBeLessThan(700);
+		expect(
+			summarize(descriptor, Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`f${i}`, "x".repeat(100)])))
+				.length,
+		).toBeLessThan(700);
 	});
 	it("cuts between characters", () => {
 		expect(visible(`${"a".repeat(9)}😀`, 10).isWellFormed()).toBe(true);

@@ -34,7 +34,11 @@ describe("available", () => {
 			"mcp:github:discovery",
 			"mcp:github:agent_access",
 		]);
-		const all = map({ name: "mcp:github:connection" }, { name: "mcp:github:discovery" }, { name: "mcp:github:agent_access" });
+		const all = map(
+			{ name: "mcp:github:connection" },
+			{ name: "mcp:github:discovery" },
+			{ name: "mcp:github:agent_access" },
+		);
 		expect(available(tool, all, NOW).holds).toBe(true);
 	});
 	it("takes a tool down with its own service, and only on fresh news", () => {

@@ -9,15 +9,33 @@ import { expose } from "./expose.ts";
 const tool = (tool_id: string, more: JsonObject = {}): ToolVersion => sampleTool({ tool_id, name: tool_id, ...more });
 const many = (n: number): ToolVersion[] => Array.from({ length: n }, (_, i) => tool(`t${String(i).padStart(3, "0")}`));
 const run = (more: Partial<Parameters<typeof expose>[0]>): ReturnType<typeof expose> =>
-	expose({ tools: [], permitted: () => true, conditions: new Map<string, Condition>(), pinned: null, now: 0, limit: 20, ...more });
+	expose({
+		tools: [],
+		permitted: () => true,
+		conditions: new Map<string, Condition>(),
+		pinned: null,
+		now: 0,
+		limit: 20,
+		...more,
+	});
 const ids = (exposed: readonly ToolVersion[]): string[] => exposed.map((version) => version.descriptor.tool_id);
 
 describe("expose", () => {
 	it("shows all eligible tools, ordered by id, and hides the rest", () => {
-		const tools = [tool("b"), tool("a"), tool("hidden", { visibility: "internal" }), tool("old", { visibility: "legacy" }), tool("needs", { requires: ["workspace"] })];
+		const tools = [
+			tool("b"),
+			tool("a"),
+			tool("hidden", { visibility: "internal" }),
+			tool("old", { visibility: "legacy" }),
+			tool("needs", { requires: ["workspace"] }),
+		];
 		const shown = run({ tools });
 		expect(ids(shown.exposed)).toEqual(["a", "b"]);
-		expect(shown.trace.map(({ tool_id, exposed }) => [tool_id, exposed])).toEqual([["a", true], ["b", true], ["needs", false]]);
+		expect(shown.trace.map(({ tool_id, exposed }) => [tool_id, exposed])).toEqual([
+			["a", true],
+			["b", true],
+			["needs", false],
+		]);
 		expect(shown.trace[2]?.reason).toContain("open a workspace");
 	});
 	it("never lets the trace name a tool that the caller may not call (Q7), pinned or not", () => {
@@ -36,10 +54,18 @@ describe("expose", () => {
 	});
 	it("ranks only above the limit, only eligible tools, in stable order, each once", () => {
 		let asked = 0;
-		const rank = (eligible: readonly ToolVersion[]): { tool_id: string; recall_score: number; rerank_score: null }[] => {
+		const rank = (
+			eligible: readonly ToolVersion[],
+		): { tool_id: string; recall_score: number; rerank_score: null }[] => {
 			asked += 1;
-			const backwards = ids(eligible).reverse().map((tool_id, i) => ({ tool_id, recall_score: 1 - i / 100, rerank_score: null }));
-			return [{ tool_id: "not_eligible", recall_score: 9, rerank_score: null }, backwards[0] as (typeof backwards)[0], ...backwards];
+			const backwards = ids(eligible)
+				.reverse()
+				.map((tool_id, i) => ({ tool_id, recall_score: 1 - i / 100, rerank_score: null }));
+			return [
+				{ tool_id: "not_eligible", recall_score: 9, rerank_score: null },
+				backwards[0] as (typeof backwards)[0],
+				...backwards,
+			];
 		};
 		expect(run({ tools: many(20), rank }).mode).toBe("all");
 		expect(asked).toBe(0);
@@ -54,14 +80,26 @@ describe("expose", () => {
 
 describe("definitions", () => {
 	const version = tool("a", {
-		input_schema: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object", properties: { url: { type: "string", "x-belay-kind": "url" }, "x-name": { type: "string", default: { "x-kept": 1 } } } },
+		input_schema: {
+			$schema: "https://json-schema.org/draft/2020-12/schema",
+			type: "object",
+			properties: {
+				url: { type: "string", "x-belay-kind": "url" },
+				"x-name": { type: "string", default: { "x-kept": 1 } },
+			},
+		},
 	});
 	it("keeps Belay's marks inside and the planner's names whole", () => {
-		expect(functionDefinition(version, "a").parameters).toEqual({ type: "object", properties: { url: { type: "string" }, "x-name": { type: "string", default: { "x-kept": 1 } } } });
+		expect(functionDefinition(version, "a").parameters).toEqual({
+			type: "object",
+			properties: { url: { type: "string" }, "x-name": { type: "string", default: { "x-kept": 1 } } },
+		});
 	});
 	it("formats for each protocol", () => {
 		const definitions = [functionDefinition(version, "a")];
-		expect(formatTools(definitions, "openai")).toMatchObject([{ type: "function", function: { name: "a", parameters: { type: "object" } } }]);
+		expect(formatTools(definitions, "openai")).toMatchObject([
+			{ type: "function", function: { name: "a", parameters: { type: "object" } } },
+		]);
 		expect(formatTools(definitions, "anthropic")).toMatchObject([{ name: "a", input_schema: { type: "object" } }]);
 		expect(formatTools(definitions, "mcp")).toMatchObject([{ name: "a", inputSchema: { type: "object" } }]);
 	});

@@ -74,7 +74,9 @@ function complete(
 	if (plan.parts.length === 0 || depth > JSON_DEPTH_MAX) return given;
 	const value = typeof given === "string" ? coerce(work, plan.type, given, at, depth) : given;
 	if (Array.isArray(value))
-		return value.map((item, i) => complete(work, itemSchemas(plan.parts, i), item, { above: at, key: i }, depth + 1, defaulted));
+		return value.map((item, i) =>
+			complete(work, itemSchemas(plan.parts, i), item, { above: at, key: i }, depth + 1, defaulted),
+		);
 	if (!isJsonObject(value)) return value;
 	const result: JsonObject = {};
 	for (const name of Object.keys(value)) {

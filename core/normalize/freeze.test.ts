@@ -11,7 +11,8 @@ const BASE: FreezeInput = {
 	arguments: {},
 	context: { cwd: null, env: null, timeout_ms: 60_000, target: null, egress: null, credential_version: null },
 };
-const hash = (args: JsonObject, more: Partial<FreezeInput> = {}): string => freeze({ ...BASE, arguments: args, ...more }, digest).input_hash;
+const hash = (args: JsonObject, more: Partial<FreezeInput> = {}): string =>
+	freeze({ ...BASE, arguments: args, ...more }, digest).input_hash;
 const parse = (text: string): JsonObject => JSON.parse(text) as JsonObject;
 
 describe("freeze (A22, N2)", () => {
@@ -60,6 +61,8 @@ describe("freeze (A22, N2)", () => {
 		expect(hash({ definition_hash: "d2", context: { cwd: "/w" } })).not.toBe(hash({}, { definition_hash: "d2" }));
 	});
 	it("is pinned: this hash changes only with the preimage version", () => {
-		expect(hash({ to: "bob", amount: 5 })).toMatchInlineSnapshot(`"eff9d14cca2f59eaa9cb55e5b224ee353868c4224f08ccdac39da4c9caabdf49"`);
+		expect(hash({ to: "bob", amount: 5 })).toMatchInlineSnapshot(
+			`"eff9d14cca2f59eaa9cb55e5b224ee353868c4224f08ccdac39da4c9caabdf49"`,
+		);
 	});
 });

@@ -44,7 +44,8 @@ function isSound(node: Json, depth: number): boolean {
 	if (typeof node === "string") return node.isWellFormed();
 	if (typeof node === "number") return Number.isFinite(node) && (!Number.isInteger(node) || Number.isSafeInteger(node));
 	if (typeof node !== "object" || node === null) return true;
-	if (Array.isArray(node)) return node.length === 0 || (depth < JSON_DEPTH_MAX && node.every((item) => isSound(item, depth + 1)));
+	if (Array.isArray(node))
+		return node.length === 0 || (depth < JSON_DEPTH_MAX && node.every((item) => isSound(item, depth + 1)));
 	for (const key of Object.keys(node))
 		if (depth >= JSON_DEPTH_MAX || !key.isWellFormed() || !isSound(node[key] as Json, depth + 1)) return false;
 	return true;

@@ -6,10 +6,23 @@ import corpus from "./permits.cases.json" with { type: "json" };
 import { judgeCall, judgeTool, mostRestrictive, parsePermission, permits } from "./permits.ts";
 import { allow, ask, deny } from "./verdict.ts";
 
-const authority = (permissions: string[], tools: string[] = []): Authority => ({ policy_rev: 1, roles: ["r"], permissions, tools, data_scope: "own" });
+const authority = (permissions: string[], tools: string[] = []): Authority => ({
+	policy_rev: 1,
+	roles: ["r"],
+	permissions,
+	tools,
+	data_scope: "own",
+});
 const SCOPE: Scope = {
 	args: {},
-	context: { principal: { id: "p", kind: "agent", roles: [] }, tenant_id: "t", session_id: "s", run_id: "r", now: 0, environment: "test" },
+	context: {
+		principal: { id: "p", kind: "agent", roles: [] },
+		tenant_id: "t",
+		session_id: "s",
+		run_id: "r",
+		now: 0,
+		environment: "test",
+	},
 };
 
 describe("permits", () => {
@@ -48,11 +61,22 @@ describe("judgeTool", () => {
 describe("judgeCall", () => {
 	const { descriptor } = sampleTool();
 	it("takes the strictest of role and rules; a rule that does not apply changes nothing", () => {
-		const judge = (...rules: Parameters<typeof judgeCall>[4] & object): string => judgeCall(authority(["*"]), descriptor, {}, SCOPE, rules).decision;
+		const judge = (...rules: Parameters<typeof judgeCall>[4] & object): string =>
+			judgeCall(authority(["*"]), descriptor, {}, SCOPE, rules).decision;
 		expect(judge()).toBe("allow");
 		expect(judge(() => null)).toBe("allow");
-		expect(judge(() => ask("look", ["a"]), () => null)).toBe("ask");
-		expect(judge(() => ask("look", ["a"]), () => deny("no", ["b"]))).toBe("deny");
+		expect(
+			judge(
+				() => ask("look", ["a"]),
+				() => null,
+			),
+		).toBe("ask");
+		expect(
+			judge(
+				() => ask("look", ["a"]),
+				() => deny("no", ["b"]),
+			),
+		).toBe("deny");
 	});
 	it("is not opened by a rule that allows", () => {
 		expect(judgeCall(authority([]), descriptor, {}, SCOPE, [() => allow("yes", ["a"])]).decision).toBe("deny");
@@ -65,6 +89,11 @@ describe("mostRestrictive", () => {
 	});
 	it("keeps the reasons of those that decided and the obligations of all", () => {
 		const masked = { ...allow("fine", ["a"]), obligations: ["mask"] };
-		expect(mostRestrictive(masked, ask("one", ["b"]), ask("two", ["c", "b"]))).toEqual({ decision: "ask", reason: "one; two", rule_ids: ["b", "c"], obligations: ["mask"] });
+		expect(mostRestrictive(masked, ask("one", ["b"]), ask("two", ["c", "b"]))).toEqual({
+			decision: "ask",
+			reason: "one; two",
+			rule_ids: ["b", "c"],
+			obligations: ["mask"],
+		});
 	});
 });

@@ -7,9 +7,12 @@ import type { OutputUnit } from "@cfworker/json-schema";
 import { certainParts, propertySchema, refTarget } from "../expression-schema.ts";
 import { atPointer, isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../json.ts";
 import type { FieldError, Issue } from "../refusal.ts";
+import { describe, exampleHint } from "./describe-schema.ts";
 
 /** More than a model repairs at once. */
 const ERRORS_MAX = 20;
+/** A list of 60,000 wrong items has as many units; the first ones say it all. */
+const UNITS_MAX = 2_000;
 
 /** Keywords whose unit only wraps the units of what is inside. */
 const WRAPPERS = new Set([
@@ -54,7 +57,7 @@ type Unit = { readonly keyword: string; readonly field: string; readonly locatio
 
 /** `schema` is the imported root, `value` the instance. Never empty for a non-empty list of units. */
 export function explain(units: readonly OutputUnit[], schema: JsonObject, value: Json): FieldError[] {
-	const read = units.map((unit): Unit => {
+	const read = units.slice(0, UNITS_MAX).map((unit): Unit => {
 		const location = decodeURIComponent(unit.keywordLocation.slice(1));
 		const node = unit.keyword === "false" ? {} : schemaAt(schema, location.slice(0, location.lastIndexOf("/")));
 		return { keyword: unit.keyword, field: decodeURIComponent(unit.instanceLocation.slice(1)), location, node };
@@ -152,11 +155,8 @@ function one(unit: Unit, root: JsonObject): FieldError {
 	const name = label(unit.field);
 	const issue = ISSUE_OF.get(unit.keyword) ?? "schema_violation";
 	const rule = own(unit.node, unit.keyword);
-	const expected = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"].includes(unit.keyword)
-		? `${WORDS.get(unit.keyword) ?? unit.keyword} ${JSON.stringify(rule)}`
-		: WORDS.has(unit.keyword)
-			? `${WORDS.get(unit.keyword)} ${JSON.stringify(rule)}`
-			: describe(unit.node, root);
+	const words = WORDS.get(unit.keyword);
+	const expected = words === undefined ? describe(unit.node, root) : `${words} ${JSON.stringify(rule)}`;
 	return {
 		error: `${name} ${SAYS.get(unit.keyword) ?? "does not match the schema"}`,
 		field: unit.field,
@@ -233,53 +233,6 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 	["pattern", "text matching"],
 	["format", "format"],
 ]);
-
-/** What a schema wants, in a few words. */
-export function describe(schema: Json | undefined, root: JsonObject, depth = 0): string {
-	const parts = certainParts(root, schema);
-	for (const part of parts) {
-		const allowed = own(part, "enum");
-		if (Array.isArray(allowed))
-			return `one of ${allowed
-				.slice(0, 20)
-				.map((item) => JSON.stringify(item))
-				.join(", ")}`.slice(0, 400);
-		if (Object.hasOwn(part, "const")) return JSON.stringify(own(part, "const")).slice(0, 200);
-	}
-	for (const part of parts) {
-		const type = own(part, "type");
-		if (type !== undefined) {
-			const format = own(part, "format");
-			const named = Array.isArray(type) ? type.join(" or ") : String(type);
-			return typeof format === "string" ? `${named} (${format})` : named;
-		}
-	}
-	for (const part of parts)
-		for (const keyword of ["anyOf", "oneOf"]) {
-			const forms = own(part, keyword);
-			if (Array.isArray(forms) && depth < 2)
-				return [...new Set(forms.slice(0, 8).map((form) => describe(form, root, depth + 1)))].join(" or ");
-		}
-	return "a value that the schema allows";
-}
-
-/** A hint made of the schema's own words: its examples, default or description. Nothing the caller sent. */
-function exampleHint(schema: Json | undefined, root: JsonObject, name: string | undefined): string {
-	const parts = certainParts(root, schema);
-	for (const part of parts) {
-		const examples = own(part, "examples");
-		const example = Array.isArray(examples) ? examples[0] : own(part, "default");
-		if (example === undefined) continue;
-		const text = JSON.stringify(example);
-		if (text.length <= 200)
-			return name === undefined ? `for example ${text}` : `for example ${JSON.stringify(name)}: ${text}`;
-	}
-	for (const part of parts) {
-		const description = own(part, "description");
-		if (typeof description === "string" && description !== "") return description.slice(0, 200);
-	}
-	return "";
-}
 
 function label(field: string): string {
 	const name = field

@@ -13,7 +13,12 @@ export type SchemaVisitor = (node: JsonObject, value: Json, pointer: string) => 
  * `root` is an imported schema: no reference leads outside and none loops in place. Property names are not visited.
  * `leading` (from `schemasLeadingTo`) keeps the walk to schemas that lead somewhere that matters.
  */
-export function followSchema(root: JsonObject, value: Json, leading: ReadonlySet<JsonObject>, visit: SchemaVisitor): void {
+export function followSchema(
+	root: JsonObject,
+	value: Json,
+	leading: ReadonlySet<JsonObject>,
+	visit: SchemaVisitor,
+): void {
 	if (leading.size > 0) new Walk(root, leading, visit).follow(root, value, "");
 }
 

@@ -4,12 +4,13 @@
  * that register tools and by importers.
  */
 import { compileExpression, type Expression } from "../expression.ts";
-import { refTarget } from "../expression-schema.ts";
-import { atPointer, canonicalJson, type Digest, isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../json.ts";
+import { canonicalJson, type Digest, isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../json.ts";
 import { DESCRIPTOR_MAX_BYTES } from "../limits.ts";
-import type { FieldError, Issue } from "../refusal.ts";
-import { TOOL_ID, type ToolDescriptor, toolDescriptor } from "./descriptor.ts";
+import type { FieldError } from "../refusal.ts";
+import { type ToolDescriptor, toolDescriptor } from "./descriptor.ts";
 import { importSchema } from "./import-schema.ts";
+import { fault, readIssue } from "./read-issue.ts";
+import { checkRelations, namesField } from "./relations.ts";
 import { parseRequirement } from "./requirements.ts";
 import { isFullThreePart, parseThreePart } from "./three-part.ts";
 
@@ -161,142 +162,12 @@ function checkExpressions(input: JsonObject, schema: JsonObject, errors: FieldEr
 		}
 }
 
-/** What relates one field to another; judged on the parsed descriptor. */
-function checkRelations(descriptor: ToolDescriptor, errors: FieldError[]): void {
-	const schema = descriptor.input_schema as JsonObject;
-	const { implementation, idempotency, fallback, on_unknown, tool_id } = descriptor;
-	const pointer = (field: string, target: string | undefined): void => {
-		if (target !== undefined && !namesField(schema, target))
-			errors.push(
-				fault(field, "leads to no field of `input_schema`", "a JSON Pointer such as `/code`", "unknown_name"),
-			);
-	};
-	if (implementation.kind === "code") {
-		pointer("/implementation/source", implementation.source);
-		pointer("/implementation/inputs", implementation.inputs);
-	}
-	pointer("/idempotency/target", idempotency.target);
-	if (descriptor.category === "communication" && idempotency.mode === "none")
-		errors.push(
-			fault(
-				"/idempotency/mode",
-				"a communication tool must declare its idempotency (C5)",
-				"`natural` or `key`",
-				"schema_violation",
-			),
-		);
-	if (descriptor.cache !== undefined && descriptor.effect !== "read")
-		errors.push(fault("/cache", "only a declared read may be cached", "`effect: read`", "schema_violation"));
-	if (fallback === "snapshot" && descriptor.effect !== "read")
-		errors.push(
-			fault("/fallback", "only a declared read may fall back to a snapshot", "`effect: read`", "schema_violation"),
-		);
-	if (typeof fallback === "object" && !TOOL_ID.test(baseId(fallback.tool_id)))
-		errors.push(fault("/fallback/tool_id", "is not a tool id", "`tool_id` or `tool_id@major`", "format_invalid"));
-	if (typeof fallback === "object" && baseId(fallback.tool_id) === tool_id)
-		errors.push(fault("/fallback/tool_id", "a tool cannot fall back to itself", "another tool", "schema_violation"));
-	for (const [i, name] of descriptor.depends_on.entries()) {
-		if (!TOOL_ID.test(baseId(name)))
-			errors.push(fault(`/depends_on/${i}`, "is not a tool id", "`tool_id` or `tool_id@major`", "format_invalid"));
-		if (baseId(name) === tool_id)
-			errors.push(fault(`/depends_on/${i}`, "a tool cannot depend on itself", "another tool", "schema_violation"));
-	}
-	if (on_unknown === `reconcile:${tool_id}`)
-		errors.push(
-			fault("/on_unknown", "a tool cannot reconcile itself", "another tool, one that reads", "schema_violation"),
-		);
-	if (tool_id.startsWith("mcp:"))
-		errors.push(
-			fault(
-				"/tool_id",
-				"ids of MCP projections are made by discovery only",
-				"`^[a-z][a-z0-9_]{0,63}$`",
-				"format_invalid",
-			),
-		);
-}
-
-/** `tool_id@major` pins a major (R3). */
-const baseId = (reference: string): string => reference.replace(/@(?:0|[1-9]\d{0,5})$/, "");
-
-/** A top-level name or a JSON Pointer to something that `input_schema` declares. */
-function namesField(root: JsonObject, field: string): boolean {
-	const tokens = field.startsWith("/") ? field.slice(1).split("/") : [field];
-	let at: Json[] = [root];
-	for (const raw of tokens) {
-		const token = raw.replaceAll("~1", "/").replaceAll("~0", "~");
-		at = at
-			.flatMap((node) => branches(root, node))
-			.flatMap((node) => {
-				const next = own(own(node, "properties"), token) ?? (/^(\d+|\*)$/.test(token) ? own(node, "items") : undefined);
-				return next === undefined ? [] : [next];
-			});
-	}
-	return at.length > 0;
-}
-
-/** A schema and all that may also describe the same value. */
-function branches(root: JsonObject, node: Json, seen = new Set<Json>()): Json[] {
-	if (seen.has(node)) return [];
-	seen.add(node);
-	const ref = own(node, "$ref");
-	const more = ["allOf", "anyOf", "oneOf"].flatMap((keyword) => {
-		const list = own(node, keyword);
-		return Array.isArray(list) ? list : [];
-	});
-	const target = typeof ref === "string" ? refTarget(root, ref) : undefined;
-	return [node, ...[...more, ...(target === undefined ? [] : [target])].flatMap((part) => branches(root, part, seen))];
-}
-
 /** R2's lint: a description sets a limit or names a sibling. */
 function saysWhatItDoesNot(description: string): boolean {
 	return /\b(?:not|never|only|cannot|can't|doesn't|don't|instead|except|unless|without)\b|不|仅|只|请使用/i.test(
 		description,
 	);
 }
-
-function fault(field: string, error: string, expected: string, issue: Issue, hint = ""): FieldError {
-	return { error, field, issue, expected, hint };
-}
-
-type ZodIssue = {
-	readonly code: string;
-	readonly path: readonly PropertyKey[];
-	readonly message: string;
-	readonly input?: unknown;
-};
-
-/** One zod issue as named errors: every unknown member by its own pointer. */
-function readIssue(issue: ZodIssue, input: JsonObject): FieldError[] {
-	const field = issue.path.map((part) => `/${pointerSegment(String(part))}`).join("");
-	const details = issue as ZodIssue & { keys?: string[]; expected?: string; values?: unknown[]; errors?: ZodIssue[][] };
-	if (issue.code === "unrecognized_keys")
-		return (details.keys ?? []).map((key) =>
-			fault(
-				`${field}/${pointerSegment(key)}`,
-				`\`${key.slice(0, 64)}\` is not a known field`,
-				"no such field",
-				"unknown_field",
-				"leave it out",
-			),
-		);
-	if (atPointer(input, field) === undefined)
-		return [fault(field, `\`${field.slice(1)}\` is missing`, String(details.expected ?? details.values?.join(", ") ?? "a value"), "required_field_missing")];
-	const kinds: { [code: string]: Issue } = {
-		invalid_type: "type_mismatch",
-		invalid_value: "enum_out_of_range",
-		invalid_union: "schema_violation",
-		invalid_format: "pattern_mismatch",
-		too_small: "out_of_range",
-		too_big: "out_of_range",
-	};
-	const expected = details.values?.map(String).join(", ") ?? details.expected ?? "see the descriptor's documentation";
-	return [fault(field, plain(issue.message), String(expected), kinds[issue.code] ?? "schema_violation")];
-}
-
-/** Messages start in lower case and end without a stop. */
-const plain = (message: string): string =>
-	(message.charAt(0).toLowerCase() + message.slice(1)).replace(/\.$/, "").slice(0, 300);
 
 function texts(value: Json | undefined, visit: (text: string, at: number) => void): void {
 	if (Array.isArray(value)) for (const [i, item] of value.entries()) if (typeof item === "string") visit(item, i);

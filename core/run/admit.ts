@@ -4,7 +4,6 @@
  */
 import { judgeApproval } from "../approval/ask.ts";
 import { summarize } from "../approval/grant.ts";
-import { maskJson } from "../data/mask.ts";
 import { toolCallId, approvalId } from "../ids.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { APPROVAL_TTL_DEFAULT_MS, CALLS_PER_TURN_MAX } from "../limits.ts";
@@ -196,9 +195,6 @@ function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool | undefi
 		arguments_text: null,
 	};
 }
-
-/** Masked, because an approver's list and the log are read by more people than the run's own store. */
-export const maskedInput = (call: CallRecord): Json => maskJson((call.frozen ?? call.arguments ?? null) as Json);
 
 function field(pointer: string, issue: FieldError["issue"], expected: string, hint: string): FieldError {
 	return { error: issue.replaceAll("_", " "), field: pointer, issue, expected, hint };

@@ -15,6 +15,7 @@ const CACHE = join(ROOT, "node_modules/.cache/belay");
 /** Bundles kept; older ones are removed when a new one is made. */
 const KEPT = 6;
 const ATTEMPTS = 4;
+const ABANDONED_MS = 600_000;
 const MADE_FROM = [
 	"core",
 	"adapters",
@@ -86,10 +87,15 @@ async function make(dir: string, dev: boolean): Promise<void> {
 	await writeFile(join(dir, "report.txt"), report);
 }
 
+/** Removes old bundles, and what a killed bundling left behind. */
 async function prune(): Promise<void> {
-	const kept = (await readdir(CACHE)).filter((name) => /^[0-9a-f]{24}$/.test(name));
-	const old = kept.map((name) => ({ name, at: statSync(join(CACHE, name)).mtimeMs })).sort((a, b) => b.at - a.at);
-	for (const { name } of old.slice(KEPT)) await rm(join(CACHE, name), { recursive: true, force: true });
+	const found = (await readdir(CACHE))
+		.filter((name) => /^[0-9a-f]{24}(\.\d+)?$/.test(name))
+		.map((name) => ({ name, at: statSync(join(CACHE, name)).mtimeMs }))
+		.sort((a, b) => b.at - a.at);
+	const old = found.filter(({ name, at }) => name.includes(".") && Date.now() - at > ABANDONED_MS);
+	const extra = found.filter(({ name }) => !name.includes(".")).slice(KEPT);
+	for (const { name } of [...old, ...extra]) await rm(join(CACHE, name), { recursive: true, force: true });
 }
 
 /** The bundle of the present sources; `dev` decides whether the development exemptions are compiled in. */

@@ -6,7 +6,11 @@ import { call, seedTenant, send, type TestTenant } from "../support/client.ts";
 
 let tenant: TestTenant;
 const key = crypto.randomUUID();
-const NASTY = { to: "acct\u202E1", memo: `${" ".repeat(5000)}real payee: B`, note: '<script>alert(1)</script><b>Approved</b> [ok](https://evil.test)\u200b' };
+const NASTY = {
+	to: "acct\u202E1",
+	memo: `${" ".repeat(5000)}real payee: B`,
+	note: "<script>alert(1)</script><b>Approved</b> [ok](https://evil.test)\u200b",
+};
 
 beforeAll(async () => {
 	tenant = await seedTenant();
@@ -19,15 +23,26 @@ beforeAll(async () => {
 		effect: "write",
 		risk: "high",
 		approval: { mode: "always" },
-		input_schema: { type: "object", properties: { to: { type: "string" }, memo: { type: "string" }, note: { type: "string" } } },
+		input_schema: {
+			type: "object",
+			properties: { to: { type: "string" }, memo: { type: "string" }, note: { type: "string" } },
+		},
 		implementation: { kind: "http", method: "POST", url: `https://ledger.test/${key}/ok`, body: "json" },
 	};
 	expect((await call("PUT", "/v1/tools/pay", pay, tenant.operator)).status).toBe(201);
 });
 
 async function pending(args: object = NASTY) {
-	const run = await call("POST", "/v1/runs", { goal: "pay <i>somebody</i>", planner: { kind: "external" } }, tenant.agent);
-	const decision = { content: null, tool_calls: [{ id: "c1", type: "function", function: { name: "pay", arguments: JSON.stringify(args) } }] };
+	const run = await call(
+		"POST",
+		"/v1/runs",
+		{ goal: "pay <i>somebody</i>", planner: { kind: "external" } },
+		tenant.agent,
+	);
+	const decision = {
+		content: null,
+		tool_calls: [{ id: "c1", type: "function", function: { name: "pay", arguments: JSON.stringify(args) } }],
+	};
 	const turn = await call("POST", `/v1/runs/${run.body.run_id}/decisions`, decision, tenant.agent);
 	expect(turn.status).toBe(200);
 	return turn.body.pending_approvals[0];
@@ -35,9 +50,22 @@ async function pending(args: object = NASTY) {
 
 async function link(approval: { approval_id: string; run_id: string }, more: object = {}): Promise<string> {
 	const authority = { policy_rev: 0, roles: [], permissions: [], tools: [], data_scope: "own" as const };
-	const approver = { tenant_id: tenant.tenant_id, principal_id: "usr_approver", kind: "user" as const, name: "approver@example.com", authority };
+	const approver = {
+		tenant_id: tenant.tenant_id,
+		principal_id: "usr_approver",
+		kind: "user" as const,
+		name: "approver@example.com",
+		authority,
+	};
 	const run = env.AGENT_RUN.getByName(approval.run_id) as unknown as AgentRunApi;
-	const issued = await run.issueLink({ v: 1, tenant_id: tenant.tenant_id, approval_id: approval.approval_id, approver, view_only: false, ...more });
+	const issued = await run.issueLink({
+		v: 1,
+		tenant_id: tenant.tenant_id,
+		approval_id: approval.approval_id,
+		approver,
+		view_only: false,
+		...more,
+	});
 	if (!issued.ok) throw new Error(issued.problem.detail);
 	return `/a/${issued.value.token}`;
 }
@@ -54,12 +82,20 @@ describe("opening", () => {
 		const path = await link(approval);
 		const before = await ledger();
 		for (const method of ["GET", "HEAD", "GET", "HEAD", "GET", "HEAD"]) {
-			const answer = await send(new Request(`https://belay.test${path}`, { method, headers: { "user-agent": "SafeLinks scanner" }, redirect: "follow" }));
+			const answer = await send(
+				new Request(`https://belay.test${path}`, {
+					method,
+					headers: { "user-agent": "SafeLinks scanner" },
+					redirect: "follow",
+				}),
+			);
 			expect(answer.status).toBe(200);
 			expect(answer.headers.get("cache-control")).toBe("no-store");
 			expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
 		}
-		expect((await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.status).toBe("pending");
+		expect((await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.status).toBe(
+			"pending",
+		);
 		expect(await ledger()).toEqual(before);
 
 		const page = await call("GET", path);
@@ -68,7 +104,8 @@ describe("opening", () => {
 		expect(decided.text).toContain("You approved this call.");
 		await vi.waitFor(async () => expect((await ledger()).length).toBe(before.length + 1), { timeout: 5_000 });
 
-		for (const again of [await call("GET", path), await submit(path, { decision: "deny", csrf: csrfOf(page.text) })]) expect(again.status).toBe(410);
+		for (const again of [await call("GET", path), await submit(path, { decision: "deny", csrf: csrfOf(page.text) })])
+			expect(again.status).toBe(410);
 		expect((await ledger()).length).toBe(before.length + 1);
 	});
 
@@ -77,28 +114,38 @@ describe("opening", () => {
 		const { text, headers } = await call("GET", await link(approval));
 		expect(text).toContain("acct\\u202E1");
 		expect(text).not.toMatch(/[\u202e\u200b]/);
-		expect(text).toContain("399 × ␠");
+		expect(text).toContain("⟨399 spaces⟩");
 		expect(text).toContain("real payee: B");
-		expect(text).toMatch(/<details><summary>Show all \(550 of 5013 characters shown\)<\/summary>/);
+		expect(text).toMatch(/<details><summary>Show all \(550 of 5015 characters shown\)<\/summary>/);
 		expect(text).not.toContain("<script");
 		expect(text).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
 		expect(text).toContain("pay &lt;i&gt;somebody&lt;/i&gt;");
 		expect(text).toContain(approval.input_hash);
 		const policy = headers.get("content-security-policy") ?? "";
-		expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]+='; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/);
+		expect(policy).toMatch(
+			/^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]+='; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
+		);
 		expect(headers.get("x-frame-options")).toBe("DENY");
 		const style = /<style>([\s\S]*?)<\/style>/.exec(text)?.[1] ?? "";
 		const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(style));
 		expect(policy).toContain(`'sha256-${Buffer.from(digest).toString("base64")}'`);
-		expect((await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.arguments).toEqual(NASTY);
+		expect(
+			(await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.arguments,
+		).toEqual(NASTY);
 	});
 
 	it("speaks Chinese to who prefers it", async () => {
 		const path = await link(await pending({ to: "A" }));
-		expect((await call("GET", path, undefined, undefined, { "accept-language": "fr, zh-CN;q=0.8, en;q=0.5" })).text).toContain('<html lang="zh">');
-		expect((await call("GET", path, undefined, undefined, { "accept-language": "en, zh;q=0.5" })).text).toContain('<html lang="en">');
+		expect(
+			(await call("GET", path, undefined, undefined, { "accept-language": "fr, zh-CN;q=0.8, en;q=0.5" })).text,
+		).toContain('<html lang="zh">');
+		expect((await call("GET", path, undefined, undefined, { "accept-language": "en, zh;q=0.5" })).text).toContain(
+			'<html lang="en">',
+		);
 		expect((await call("GET", `${path}?lang=zh`)).text).toContain("批准");
-		expect((await call("GET", path, undefined, undefined, { "accept-language": "*;q=x,,;zh;q=0" })).text).toContain('<html lang="en">');
+		expect((await call("GET", path, undefined, undefined, { "accept-language": "*;q=x,,;zh;q=0" })).text).toContain(
+			'<html lang="en">',
+		);
 	});
 });
 
@@ -115,7 +162,9 @@ describe("deciding", () => {
 		const answer = await submit(path, { ...fields, ...("csrf" in fields && fields.csrf === "" ? { csrf } : {}) });
 		expect([403, 422]).toContain(answer.status);
 		expect(answer.headers.get("content-type")).toContain("text/html");
-		expect((await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.status).toBe("pending");
+		expect((await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.status).toBe(
+			"pending",
+		);
 	});
 
 	it("takes no form with two decisions, no JSON, and no other link's form token", async () => {
@@ -125,7 +174,9 @@ describe("deciding", () => {
 		expect((await submit(path, `decision=deny&decision=approve&csrf=${csrf}`)).status).toBe(422);
 		expect((await call("POST", path, { decision: "approve", csrf })).status).toBe(415);
 		expect((await submit(sibling, { decision: "approve", csrf })).status).toBe(403);
-		expect((await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.status).toBe("pending");
+		expect((await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.status).toBe(
+			"pending",
+		);
 	});
 
 	it("happens once for twenty clicks", async () => {
@@ -143,7 +194,12 @@ describe("deciding", () => {
 		const path = await link(approval);
 		const csrf = csrfOf((await call("GET", path)).text);
 		const { tool_id, tool_call_id, input_hash } = approval;
-		const denied = await call("POST", `/v1/approvals/${approval.approval_id}/decision`, { decision: "deny", tool_id, tool_call_id, input_hash, reason: "no <b>" }, tenant.approver);
+		const denied = await call(
+			"POST",
+			`/v1/approvals/${approval.approval_id}/decision`,
+			{ decision: "deny", tool_id, tool_call_id, input_hash, reason: "no <b>" },
+			tenant.approver,
+		);
 		expect(denied.status).toBe(200);
 		const late = await submit(path, { decision: "approve", csrf });
 		expect(late.status).toBe(409);
@@ -163,8 +219,18 @@ describe("deciding", () => {
 	it("a token that is not ours reaches nothing, in any spelling", async () => {
 		const path = await link(await pending({ to: "A" }));
 		const token = path.slice(3);
-		for (const other of [token.toUpperCase(), `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`, "0".repeat(128), "x", `${token}0`, "%00"]) {
-			for (const answer of [await call("GET", `/a/${other}`), await submit(`/a/${other}`, { decision: "approve", csrf: "x" })]) {
+		for (const other of [
+			token.toUpperCase(),
+			`${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`,
+			"0".repeat(128),
+			"x",
+			`${token}0`,
+			"%00",
+		]) {
+			for (const answer of [
+				await call("GET", `/a/${other}`),
+				await submit(`/a/${other}`, { decision: "approve", csrf: "x" }),
+			]) {
 				expect(answer.status).toBe(404);
 				expect(answer.headers.get("content-type")).toContain("text/html");
 			}
@@ -177,23 +243,37 @@ describe("decisions over the API", () => {
 		const before = (await ledger()).length;
 		const approval = await pending({ to: "A" });
 		const { tool_id, tool_call_id, input_hash } = approval;
-		const decide = (body: object) => call("POST", `/v1/approvals/${approval.approval_id}/decision`, body, tenant.approver);
+		const decide = (body: object) =>
+			call("POST", `/v1/approvals/${approval.approval_id}/decision`, body, tenant.approver);
 		const good = { decision: "approve", tool_id, tool_call_id, input_hash };
-		for (const bad of [{ ...good, arguments: { to: "B" } }, { ...good, decision: "yes" }, { ...good, decision: true }, { decision: "approve" }, { ...good, reason: null }]) {
+		for (const bad of [
+			{ ...good, arguments: { to: "B" } },
+			{ ...good, decision: "yes" },
+			{ ...good, decision: true },
+			{ decision: "approve" },
+			{ ...good, reason: null },
+		]) {
 			expect((await decide(bad)).status).toBe(422);
 		}
-		for (const other of [{ ...good, input_hash: "0".repeat(64) }, { ...good, tool_id: "echo" }, { ...good, tool_call_id: "call_x" }]) {
+		for (const other of [
+			{ ...good, input_hash: "0".repeat(64) },
+			{ ...good, tool_id: "echo" },
+			{ ...good, tool_call_id: "call_x" },
+		]) {
 			expect((await decide(other)).body.code).toBe("approval_mismatch");
 		}
 		expect((await ledger()).length).toBe(before);
-		expect((await call("GET", "/v1/approvals?status=pending&limit=100", undefined, tenant.approver)).body.data).toContainEqual(approval);
+		expect(
+			(await call("GET", "/v1/approvals?status=pending&limit=100", undefined, tenant.approver)).body.data,
+		).toContainEqual(approval);
 		expect((await decide(good)).status).toBe(200);
 		await vi.waitFor(async () => expect((await ledger()).length).toBe(before + 1), { timeout: 5_000 });
 	});
 });
 
 describe("sending", () => {
-	const send202 = (approval: { approval_id: string }, body: object, key: string) => call("POST", `/v1/approvals/${approval.approval_id}/links`, body, key);
+	const send202 = (approval: { approval_id: string }, body: object, key: string) =>
+		call("POST", `/v1/approvals/${approval.approval_id}/links`, body, key);
 
 	it("mails a registered approver, and the token is in no answer and no row", async () => {
 		const approval = await pending({ to: "A" });
@@ -201,7 +281,9 @@ describe("sending", () => {
 		expect(sent.status).toBe(202);
 		expect(Object.keys(sent.body).sort()).toEqual(["expires_at", "link_id"]);
 		expect(sent.text).not.toContain("/a/");
-		const { results } = await env.DB.prepare("SELECT * FROM audit WHERE tenant_id = ?1 AND action = 'approval.link'").bind(tenant.tenant_id).all();
+		const { results } = await env.DB.prepare("SELECT * FROM audit WHERE tenant_id = ?1 AND action = 'approval.link'")
+			.bind(tenant.tenant_id)
+			.all();
 		expect(results.length).toBe(2);
 		expect(JSON.stringify(results)).not.toMatch(/[0-9a-f]{128}/);
 	});
@@ -216,6 +298,9 @@ describe("sending", () => {
 	});
 
 	it("needs `approval:send`", async () => {
-		expect((await send202(await pending({ to: "A" }), { channel: "owner", to: "approver@example.com" }, tenant.reader)).status).toBe(403);
+		expect(
+			(await send202(await pending({ to: "A" }), { channel: "owner", to: "approver@example.com" }, tenant.reader))
+				.status,
+		).toBe(403);
 	});
 });

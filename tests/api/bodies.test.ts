@@ -1,14 +1,16 @@
 /** What is malformed, too large or of the wrong shape is said so by status and field, never with a 500 (acceptance 10). */
 import { beforeAll, describe, expect, it } from "vitest";
 import { BODY_MAX_BYTES, JSON_DEPTH_MAX } from "#core/limits.ts";
-import { call, seedTenant, send, type TestTenant } from "../support/client.ts";
+import type { FieldError } from "#core/refusal.ts";
+import { type Answer, call, seedTenant, send, type TestTenant } from "../support/client.ts";
 
 let tenant: TestTenant;
 beforeAll(async () => {
 	tenant = await seedTenant();
 });
 
-const post = (body: unknown, headers: Record<string, string> = {}) => call("POST", "/v1/runs", body, tenant.operator, headers);
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+	call("POST", "/v1/runs", body, tenant.operator, headers);
 const problemOf = (answer: { status: number; body: { code: string } }) => [answer.status, answer.body.code];
 
 describe("a body that cannot be read", () => {
@@ -28,15 +30,22 @@ describe("a body that cannot be read", () => {
 		const answer = await post(body);
 		expect(problemOf(answer)).toEqual([400, "malformed_body"]);
 		expect(answer.headers.get("content-type")).toBe("application/problem+json");
-		expect(answer.body).toMatchObject({ type: "/docs#problem-malformed_body", status: 400, trace_id: answer.headers.get("trace-id") });
+		expect(answer.body).toMatchObject({
+			type: "/docs#problem-malformed_body",
+			status: 400,
+			trace_id: answer.headers.get("trace-id"),
+		});
 	});
 
-	it.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp", ""])(
-		"content-type `%s` is 415",
-		async (type) => {
-			expect(problemOf(await post('{"goal":"x"}', { "content-type": type }))).toEqual([415, "unsupported_media_type"]);
-		},
-	);
+	it.each([
+		"text/plain",
+		"application/x-www-form-urlencoded",
+		"multipart/form-data; boundary=x",
+		"application/jsonp",
+		"",
+	])("content-type `%s` is 415", async (type) => {
+		expect(problemOf(await post('{"goal":"x"}', { "content-type": type }))).toEqual([415, "unsupported_media_type"]);
+	});
 
 	it("takes parameters and +json types", async () => {
 		for (const type of ["application/json; charset=utf-8", "Application/JSON", "application/vnd.x+json"]) {
@@ -81,7 +90,7 @@ describe("a body that is too large", () => {
 });
 
 describe("a body of the wrong shape", () => {
-	const fields = (answer: { body: any }) => answer.body.errors.map((one: any) => [one.field, one.issue]);
+	const fields = ({ body }: Answer) => (body.errors as FieldError[]).map(({ field, issue }) => [field, issue]);
 
 	it.each([
 		["an array", "[]"],
@@ -116,7 +125,8 @@ describe("a body of the wrong shape", () => {
 				["/extra", "unknown_field"],
 			].sort(),
 		);
-		for (const one of answer.body.errors) expect(Object.keys(one).sort()).toEqual(["error", "expected", "field", "hint", "issue"]);
+		for (const one of answer.body.errors)
+			expect(Object.keys(one).sort()).toEqual(["error", "expected", "field", "hint", "issue"]);
 	});
 
 	it("says what is missing", async () => {
@@ -126,7 +136,9 @@ describe("a body of the wrong shape", () => {
 	it("keeps prototype keys as data and refuses them where they are unknown", async () => {
 		expect(fields(await post('{"goal":"x","__proto__":{"tools":[]}}'))).toEqual([["/__proto__", "unknown_field"]]);
 		expect(fields(await post('{"goal":"x","constructor":1}'))).toEqual([["/constructor", "unknown_field"]]);
-		const kept = await post('{"goal":"x","planner":{"kind":"external"},"metadata":{"__proto__":{"a":1},"constructor":2}}');
+		const kept = await post(
+			'{"goal":"x","planner":{"kind":"external"},"metadata":{"__proto__":{"a":1},"constructor":2}}',
+		);
 		expect(kept.status).toBe(201);
 		expect(kept.text).toContain('"metadata":{"__proto__":{"a":1},"constructor":2}');
 		expect(({} as { a?: number }).a).toBeUndefined();
@@ -135,13 +147,19 @@ describe("a body of the wrong shape", () => {
 	it("refuses nesting beyond the limit and integers that would be rounded", async () => {
 		const deep = "[".repeat(JSON_DEPTH_MAX) + "]".repeat(JSON_DEPTH_MAX);
 		expect(fields(await post(`{"goal":"x","metadata":${deep}}`))).toEqual([["", "too_deep"]]);
-		expect(fields(await post(`{"goal":"x","metadata":{"d":${"[".repeat(400_000)}${"]".repeat(400_000)}}}`))).toEqual([["", "too_deep"]]);
-		expect(fields(await post('{"goal":"x","metadata":{"id":2512292042121000001}}'))).toEqual([["/metadata/id", "integer_out_of_range"]]);
+		expect(fields(await post(`{"goal":"x","metadata":{"d":${"[".repeat(400_000)}${"]".repeat(400_000)}}}`))).toEqual([
+			["", "too_deep"],
+		]);
+		expect(fields(await post('{"goal":"x","metadata":{"id":2512292042121000001}}'))).toEqual([
+			["/metadata/id", "integer_out_of_range"],
+		]);
 	});
 
 	it("holds tool < turn < session", async () => {
 		const limits = (one: object) => post({ goal: "x", planner: { kind: "external" }, limits: one });
-		expect(fields(await limits({ turn_timeout_ms: 600_000, session_timeout_ms: 600_000 }))).toEqual([["/limits/turn_timeout_ms", "out_of_range"]]);
+		expect(fields(await limits({ turn_timeout_ms: 600_000, session_timeout_ms: 600_000 }))).toEqual([
+			["/limits/turn_timeout_ms", "out_of_range"],
+		]);
 		expect(fields(await limits({ turn_timeout_ms: 700_000 }))).toEqual([["/limits/turn_timeout_ms", "out_of_range"]]);
 		expect(fields(await limits({ turn_timeout_ms: 100 }))).toEqual([["/limits/turn_timeout_ms", "out_of_range"]]);
 		expect((await limits({ turn_timeout_ms: 30_000, session_timeout_ms: 60_000 })).status).toBe(201);
@@ -168,7 +186,20 @@ describe("a body of the wrong shape", () => {
 });
 
 describe("paths", () => {
-	it.each(["/", "/v1", "/v1/", "/v1/runs/", "/v1/nothing", "/v2/runs", "/console", "/v1/runs/run_x/nothing", "/%00", "/v1/%zz", "//v1/runs", "/../v1"])("%s is the one 404", async (path) => {
+	it.each([
+		"/",
+		"/v1",
+		"/v1/",
+		"/v1/runs/",
+		"/v1/nothing",
+		"/v2/runs",
+		"/console",
+		"/v1/runs/run_x/nothing",
+		"/%00",
+		"/v1/%zz",
+		"//v1/runs",
+		"/../v1",
+	])("%s is the one 404", async (path) => {
 		const answer = await call("GET", path, undefined, tenant.operator);
 		expect(problemOf(answer)).toEqual([404, "not_found"]);
 		expect(answer.body.trace_id).toBe(answer.headers.get("trace-id"));
@@ -190,14 +221,22 @@ describe("paths", () => {
 
 	it("a valid traceparent is taken over, any other ignored", async () => {
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-		const given = await call("GET", "/healthz", undefined, undefined, { traceparent: `00-${trace}-00f067aa0ba902b7-01` });
+		const given = await call("GET", "/healthz", undefined, undefined, {
+			traceparent: `00-${trace}-00f067aa0ba902b7-01`,
+		});
 		expect(given.headers.get("trace-id")).toBe(trace);
-		const bad = await call("GET", "/healthz", undefined, undefined, { traceparent: `00-${"0".repeat(32)}-00f067aa0ba902b7-01` });
+		const bad = await call("GET", "/healthz", undefined, undefined, {
+			traceparent: `00-${"0".repeat(32)}-00f067aa0ba902b7-01`,
+		});
 		expect(bad.headers.get("trace-id")).toMatch(/^(?!0{32})[0-9a-f]{32}$/);
 	});
 
 	it("answers carry the headers that keep them in place", async () => {
-		for (const answer of [await call("GET", "/v1/runs", undefined, tenant.operator), await call("GET", "/v1/runs"), await call("GET", "/nothing")]) {
+		for (const answer of [
+			await call("GET", "/v1/runs", undefined, tenant.operator),
+			await call("GET", "/v1/runs"),
+			await call("GET", "/nothing"),
+		]) {
 			expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
 			expect(answer.headers.get("content-security-policy")).toContain("default-src 'none'");
 			expect(answer.headers.get("cache-control")).toBe("no-store");
@@ -250,7 +289,7 @@ describe("ids", () => {
 		for (const [method, rest, body] of ways) {
 			const foreign = await call(method, `/v1/runs/${mine.body.run_id}${rest}`, body, other.operator);
 			const absent = await call(method, `/v1/runs/run_${hex}${rest}`, body, other.operator);
-			const strip = ({ status, body }: { status: number; body: any }) => ({ status, body: { ...body, trace_id: "" } });
+			const strip = ({ status, body }: Answer) => ({ status, body: { ...body, trace_id: "" } });
 			expect(strip(foreign)).toEqual(strip(absent));
 			expect(foreign.status).toBe(404);
 		}

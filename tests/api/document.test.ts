@@ -2,17 +2,19 @@
 import { describe, expect, it } from "vitest";
 import { app, routes } from "../../workers/api/app.ts";
 import { PROBLEMS } from "../../workers/api/problem.ts";
-import { call } from "../support/client.ts";
+import { call, pluck } from "../support/client.ts";
 
 describe("openapi.json", () => {
 	it("is OpenAPI 3.1 with every route, once", async () => {
 		const { status, body } = await call("GET", "/openapi.json");
 		expect(status).toBe(200);
 		expect(body.openapi).toBe("3.1.0");
-		const described = Object.entries(body.paths).flatMap(([path, methods]) => Object.keys(methods as object).map((method) => `${method.toUpperCase()} ${path}`));
+		const described = Object.entries(body.paths).flatMap(([path, methods]) =>
+			Object.keys(methods as object).map((method) => `${method.toUpperCase()} ${path}`),
+		);
 		const declared = routes.map(({ method, path }) => `${method} ${path.replaceAll(/:([a-z_]+)/g, "{$1}")}`);
 		expect(described.sort()).toEqual(declared.sort());
-		const ids = Object.values(body.paths).flatMap((methods) => Object.values(methods as object).map((one: any) => one.operationId));
+		const ids = Object.values(body.paths).flatMap((methods) => pluck(Object.values(methods as object), "operationId"));
 		expect(new Set(ids).size).toBe(ids.length);
 	});
 
@@ -26,14 +28,20 @@ describe("openapi.json", () => {
 		const references = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => target ?? "");
 		expect(references.length).toBeGreaterThan(30);
 		for (const reference of references) {
-			const found = reference.slice(2).split("/").reduce((at: any, part) => at?.[part], body);
+			const found = reference
+				.slice(2)
+				.split("/")
+				.reduce((at: Record<string, never> | undefined, part) => at?.[part], body);
 			expect(found, reference).toBeDefined();
 		}
 		expect(text).not.toContain("$defs");
 		for (const [path, methods] of Object.entries(body.paths)) {
 			const inPath = [...path.matchAll(/{([^}]+)}/g)].map(([, name]) => name);
 			for (const one of Object.values(methods as object)) {
-				const declared = one.parameters.filter((parameter: any) => parameter.in === "path").map((parameter: any) => parameter.name);
+				const declared = pluck(
+					(one.parameters as { in: string }[]).filter((parameter) => parameter.in === "path"),
+					"name",
+				);
 				expect(declared).toEqual(inPath);
 				expect(Object.keys(one.responses)).toContain("default");
 			}
@@ -46,10 +54,20 @@ describe("openapi.json", () => {
 		expect(schemas.Run.properties.status.enum).toContain("awaiting_approval");
 		expect(schemas.CreateRunInput.required).toEqual(["goal"]);
 		expect(schemas.CreateRunInput.properties.metadata.type).toBe("object");
-		expect(schemas.ToolDescriptorInput.required).toEqual(["tool_id", "name", "version", "description", "category", "input_schema", "implementation"]);
-		expect(body.paths["/v1/runs"].post.requestBody.content["application/json"].schema).toEqual({ $ref: "#/components/schemas/CreateRunInput" });
+		expect(schemas.ToolDescriptorInput.required).toEqual([
+			"tool_id",
+			"name",
+			"version",
+			"description",
+			"category",
+			"input_schema",
+			"implementation",
+		]);
+		expect(body.paths["/v1/runs"].post.requestBody.content["application/json"].schema).toEqual({
+			$ref: "#/components/schemas/CreateRunInput",
+		});
 		expect(body.paths["/healthz"].get.security).toEqual([]);
-		expect(body.paths["/v1/runs"].get.parameters.map((one: any) => one.name)).toEqual(["cursor", "limit", "status"]);
+		expect(pluck(body.paths["/v1/runs"].get.parameters, "name")).toEqual(["cursor", "limit", "status"]);
 	});
 });
 

@@ -1,5 +1,5 @@
 /** The event stream: complete, resumable, bounded, and over when either side leaves (C07). */
-import { describe, beforeAll, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { BUFFER_MAX_BYTES, eventStream, HEARTBEAT_MS, toEvent } from "../../workers/api/event-stream.ts";
 import { call, seedTenant, type TestTenant, worker } from "../support/client.ts";
 
@@ -8,11 +8,18 @@ beforeAll(async () => {
 	tenant = await seedTenant();
 });
 
-type Event = { id: number | undefined; event: string; data: any };
+type Event = { id: number | undefined; event: string; data: Record<string, unknown> };
 
 /** Reads a stream until `enough` says so, then leaves. */
-async function listen(runId: string, enough: (events: Event[]) => boolean, headers: Record<string, string> = {}, query = ""): Promise<{ response: Response; events: Event[] }> {
-	const response = await worker.fetch(`https://belay.test/v1/runs/${runId}/events${query}`, { headers: { authorization: `Bearer ${tenant.agent}`, ...headers } });
+async function listen(
+	runId: string,
+	enough: (events: Event[]) => boolean,
+	headers: Record<string, string> = {},
+	query = "",
+): Promise<{ response: Response; events: Event[] }> {
+	const response = await worker.fetch(`https://belay.test/v1/runs/${runId}/events${query}`, {
+		headers: { authorization: `Bearer ${tenant.agent}`, ...headers },
+	});
 	const reader = (response.body as ReadableStream<Uint8Array>).getReader();
 	let text = "";
 	for (;;) {
@@ -32,18 +39,31 @@ function parse(text: string): Event[] {
 		.slice(0, -1)
 		.filter((block) => !block.startsWith(":"))
 		.map((block) => {
-			const field = (name: string) => block.split("\n").find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+			const field = (name: string) =>
+				block
+					.split("\n")
+					.find((line) => line.startsWith(`${name}: `))
+					?.slice(name.length + 2);
 			const id = field("id");
-			return { id: id === undefined ? undefined : Number(id), event: field("event") ?? "", data: JSON.parse(field("data") ?? "null") };
+			return {
+				id: id === undefined ? undefined : Number(id),
+				event: field("event") ?? "",
+				data: JSON.parse(field("data") ?? "null"),
+			};
 		});
 }
 
 const finished = (events: Event[]) => events.some(({ event }) => event === "run.finished");
-const script = [{ content: null, tool_calls: [{ id: "c", type: "function", function: { name: "clock_now", arguments: "{}" } }] }, { content: "it is late" }];
+const script = [
+	{ content: null, tool_calls: [{ id: "c", type: "function", function: { name: "clock_now", arguments: "{}" } }] },
+	{ content: "it is late" },
+];
 
 describe("a run's events", () => {
 	it("arrive in order with their seq, and resume after any of them", async () => {
-		const run = await call("POST", "/v1/runs", { goal: "time", planner: { kind: "scripted", script } }, tenant.agent, { prefer: "wait=10" });
+		const run = await call("POST", "/v1/runs", { goal: "time", planner: { kind: "scripted", script } }, tenant.agent, {
+			prefer: "wait=10",
+		});
 		expect(run.body.status).toBe("completed");
 		const all = await listen(run.body.run_id, finished);
 		expect(all.response.headers.get("content-type")).toContain("text/event-stream");
@@ -51,11 +71,17 @@ describe("a run's events", () => {
 		expect(all.response.headers.get("x-accel-buffering")).toBe("no");
 		const ids = all.events.flatMap(({ id }) => id ?? []);
 		expect(ids).toEqual([...ids].sort((a, b) => a - b));
-		for (const { id, data } of all.events) if (id !== undefined) expect(data).toMatchObject({ seq: id, run_id: run.body.run_id });
-		expect(all.events.map(({ event }) => event)).toEqual(expect.arrayContaining(["run.status", "call.state", "evidence.recorded", "run.finished"]));
+		for (const { id, data } of all.events)
+			if (id !== undefined) expect(data).toMatchObject({ seq: id, run_id: run.body.run_id });
+		expect(all.events.map(({ event }) => event)).toEqual(
+			expect.arrayContaining(["run.status", "call.state", "evidence.recorded", "run.finished"]),
+		);
 
 		const middle = ids[Math.floor(ids.length / 2)] as number;
-		for (const rest of [await listen(run.body.run_id, finished, { "last-event-id": String(middle) }), await listen(run.body.run_id, finished, {}, `?last_event_id=${middle}`)]) {
+		for (const rest of [
+			await listen(run.body.run_id, finished, { "last-event-id": String(middle) }),
+			await listen(run.body.run_id, finished, {}, `?last_event_id=${middle}`),
+		]) {
 			expect(rest.events).toEqual(all.events.filter(({ id }) => (id ?? 0) > middle));
 		}
 		expect((await listen(run.body.run_id, finished, { "last-event-id": "garbage" })).events).toEqual(all.events);
@@ -66,7 +92,9 @@ describe("a run's events", () => {
 		const leaving = Array.from({ length: 10 }, () => listen(run.body.run_id, (events) => events.length > 0));
 		const staying = Array.from({ length: 10 }, () => listen(run.body.run_id, finished));
 		await Promise.all(leaving);
-		expect((await call("POST", `/v1/runs/${run.body.run_id}/decisions`, { content: "done" }, tenant.agent)).status).toBe(200);
+		expect(
+			(await call("POST", `/v1/runs/${run.body.run_id}/decisions`, { content: "done" }, tenant.agent)).status,
+		).toBe(200);
 		for (const { events } of await Promise.all(staying)) expect(events.at(-1)?.event).toBe("run.finished");
 	});
 
@@ -86,7 +114,8 @@ describe("frames", () => {
 		expect(text).not.toContain("\r");
 		expect(toEvent(JSON.stringify({ seq: null, event: "message.delta", data }))).not.toContain("id:");
 		expect(toEvent(JSON.stringify({ seq: "1\n", event: "run.status", data }))).not.toContain("id:");
-		for (const none of ["", "null", "[]", "{", JSON.stringify({ seq: 1, event: "run.status\nid: 9", data })]) expect(toEvent(none)).toBeUndefined();
+		for (const none of ["", "null", "[]", "{", JSON.stringify({ seq: 1, event: "run.status\nid: 9", data })])
+			expect(toEvent(none)).toBeUndefined();
 	});
 });
 

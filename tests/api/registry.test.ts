@@ -1,14 +1,15 @@
 /** Tools, secrets, channels and roles over the API: what is stored, what is refused, and what never comes out again. */
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, it } from "vitest";
-import { call, seedTenant, type TestTenant } from "../support/client.ts";
+import { type Answer, call, pluck, seedTenant, type TestTenant } from "../support/client.ts";
 
 let tenant: TestTenant;
 beforeAll(async () => {
 	tenant = await seedTenant();
 });
 
-const as = (key: string) => (method: string, path: string, body?: unknown, headers?: Record<string, string>) => call(method, path, body, key, headers);
+const as = (key: string) => (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+	call(method, path, body, key, headers);
 const operator = (...args: Parameters<ReturnType<typeof as>>) => as(tenant.operator)(...args);
 
 const descriptor = (more: object = {}) => ({
@@ -36,14 +37,18 @@ describe("tools", () => {
 
 		const other = await put(descriptor({ description: "says something else, not the same" }));
 		expect([other.status, other.body.code]).toEqual([409, "version_conflict"]);
-		const stricter = { type: "object", properties: { city: { type: "string" }, zip: { type: "string" } }, required: ["city", "zip"] };
+		const stricter = {
+			type: "object",
+			properties: { city: { type: "string" }, zip: { type: "string" } },
+			required: ["city", "zip"],
+		};
 		const narrowed = await put(descriptor({ version: "1.1.0", input_schema: stricter }));
 		expect([narrowed.status, narrowed.body.code]).toEqual([409, "incompatible_change"]);
 		expect((await put(descriptor({ version: "2.0.0", input_schema: stricter }))).status).toBe(201);
 
 		expect((await operator("GET", "/v1/tools/weather")).body.version).toBe("2.0.0");
 		const versions = await operator("GET", "/v1/tools/weather/versions");
-		expect(versions.body.data.map((one: any) => one.version)).toEqual(["2.0.0", "1.0.0"]);
+		expect(pluck(versions.body.data, "version")).toEqual(["2.0.0", "1.0.0"]);
 
 		const gone = await operator("DELETE", "/v1/tools/weather");
 		expect([gone.status, gone.body.status]).toEqual([200, "offline"]);
@@ -52,46 +57,85 @@ describe("tools", () => {
 		expect(facts.body.registry.holds).toBe(false);
 		expect(facts.body.registry.reason).toContain("offline since");
 		const listed = await operator("GET", "/v1/tools?status=offline");
-		expect(listed.body.data.map((one: any) => one.tool_id)).toEqual(["weather"]);
+		expect(pluck(listed.body.data, "tool_id")).toEqual(["weather"]);
 		expect((await put(descriptor({ version: "2.0.0", input_schema: stricter }))).status).toBe(200);
 		expect((await operator("GET", "/v1/tools/weather/facts")).body.registry.holds).toBe(true);
 	});
 
 	it("name every error at once, by field", async () => {
-		const answer = await put(descriptor({ name: "Bad Name", timeout_ms: 5, input_schema: { type: "nonsense" }, capabilities: ["weather"], surprise: 1 }) as never);
+		const answer = await put(
+			descriptor({
+				name: "Bad Name",
+				timeout_ms: 5,
+				input_schema: { type: "nonsense" },
+				capabilities: ["weather"],
+				surprise: 1,
+			}) as never,
+		);
 		expect(answer.status).toBe(422);
-		const fields = answer.body.errors.map((one: any) => one.field);
+		const fields = pluck(answer.body.errors, "field") as string[];
 		for (const field of ["/name", "/timeout_ms", "/capabilities/0", "/surprise"]) expect(fields).toContain(field);
 		expect(fields.some((field: string) => field.startsWith("/input_schema"))).toBe(true);
 	});
 
 	it.each([
 		["another id than the path's", { tool_id: "weather2" }, "/tool_id"],
-		["a private upstream", { implementation: { kind: "http", method: "GET", url: "http://169.254.169.254/latest" } }, "/implementation/url"],
-		["Belay itself as upstream", { implementation: { kind: "http", method: "GET", url: "https://belay.test/v1/runs" } }, "/implementation/url"],
-		["a credential in a header", { implementation: { kind: "http", method: "GET", url: "https://ledger.test/x", headers: { authorization: "Bearer abc" } } }, undefined],
-		["a writing statement", { implementation: { kind: "sql", dataset: "demo", sql: "SELECT 1; DROP TABLE x" } }, undefined],
-		["a member that its kind does not have", { implementation: { kind: "builtin", name: "clock", url: "https://x.test" } }, undefined],
+		[
+			"a private upstream",
+			{ implementation: { kind: "http", method: "GET", url: "http://169.254.169.254/latest" } },
+			"/implementation/url",
+		],
+		[
+			"Belay itself as upstream",
+			{ implementation: { kind: "http", method: "GET", url: "https://belay.test/v1/runs" } },
+			"/implementation/url",
+		],
+		[
+			"a credential in a header",
+			{
+				implementation: {
+					kind: "http",
+					method: "GET",
+					url: "https://ledger.test/x",
+					headers: { authorization: "Bearer abc" },
+				},
+			},
+			undefined,
+		],
+		[
+			"a writing statement",
+			{ implementation: { kind: "sql", dataset: "demo", sql: "SELECT 1; DROP TABLE x" } },
+			undefined,
+		],
+		[
+			"a member that its kind does not have",
+			{ implementation: { kind: "builtin", name: "clock", url: "https://x.test" } },
+			undefined,
+		],
 	])("are refused with %s", async (_what, more, field) => {
 		const answer = await operator("PUT", "/v1/tools/weather", descriptor({ version: "3.0.0", ...more }));
 		expect(answer.status).toBe(422);
-		const fields = answer.body.errors.map((one: any) => one.field) as string[];
+		const fields = pluck(answer.body.errors, "field") as string[];
 		if (field !== undefined) expect(fields).toContain(field);
 		else expect(fields.every((one) => one.startsWith("/implementation"))).toBe(true);
 	});
 
 	it("of which two publish the same version with other content, one wins", async () => {
-		const race = await Promise.all([1, 2, 3, 4].map((n) => put(descriptor({ tool_id: "raced", name: "raced", description: `number ${n}, not another` }))));
+		const race = await Promise.all(
+			[1, 2, 3, 4].map((n) =>
+				put(descriptor({ tool_id: "raced", name: "raced", description: `number ${n}, not another` })),
+			),
+		);
 		expect(race.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
 	});
 
 	it("are the same unknown tool to whoever may not call them (Q7)", async () => {
 		const limited = as(tenant.limited);
-		const all = (await operator("GET", "/v1/tools")).body.data.map((one: any) => one.tool_id) as string[];
-		const seen = (await limited("GET", "/v1/tools")).body.data.map((one: any) => one.tool_id) as string[];
+		const all = pluck((await operator("GET", "/v1/tools")).body.data, "tool_id") as string[];
+		const seen = pluck((await limited("GET", "/v1/tools")).body.data, "tool_id") as string[];
 		expect(seen.sort()).toEqual(["clock_now", "echo", "text_stats"]);
 		expect(all.length).toBeGreaterThan(seen.length);
-		const strip = ({ status, body }: { status: number; body: any }) => ({ status, body: { ...body, trace_id: "" } });
+		const strip = ({ status, body }: Answer) => ({ status, body: { ...body, trace_id: "" } });
 		for (const path of ["", "/versions", "/facts"]) {
 			const hidden = await limited("GET", `/v1/tools/weather${path}`);
 			expect(hidden.status).toBe(404);
@@ -105,7 +149,7 @@ describe("tools", () => {
 		expect((await operator("GET", "/v1/tools/primitive")).status).toBe(200);
 		expect((await as(tenant.agent)("GET", "/v1/tools/primitive")).status).toBe(404);
 		expect((await as(tenant.agent)("GET", "/v1/tools")).text).not.toContain("primitive");
-		expect((await operator("GET", "/v1/tools?visibility=internal")).body.data.map((one: any) => one.tool_id)).toContain("primitive");
+		expect(pluck((await operator("GET", "/v1/tools?visibility=internal")).body.data, "tool_id")).toContain("primitive");
 	});
 
 	it("of another tenant are nobody's here", async () => {
@@ -116,7 +160,9 @@ describe("tools", () => {
 	});
 
 	it("leave a trail: who published what", async () => {
-		const { results } = await env.DB.prepare("SELECT principal_id, action, tool_id, status, seq FROM audit WHERE tenant_id = ?1 AND tool_id = 'raced' ORDER BY seq, status")
+		const { results } = await env.DB.prepare(
+			"SELECT principal_id, action, tool_id, status, seq FROM audit WHERE tenant_id = ?1 AND tool_id = 'raced' ORDER BY seq, status",
+		)
 			.bind(tenant.tenant_id)
 			.all();
 		expect(results).toHaveLength(8);
@@ -129,7 +175,12 @@ describe("tools", () => {
 
 describe("secrets", () => {
 	const VALUE = "sk-very-secret-0123456789";
-	const body = (more: object = {}) => ({ value: VALUE, allowed_hosts: ["api.example.com"], allowed_tools: ["weather"], ...more });
+	const body = (more: object = {}) => ({
+		value: VALUE,
+		allowed_hosts: ["api.example.com"],
+		allowed_tools: ["weather"],
+		...more,
+	});
 
 	it("go in and never come out", async () => {
 		const answers = [
@@ -177,13 +228,20 @@ describe("channels", () => {
 		expect((await operator("DELETE", `/v1/channels/${made.body.channel_id}`)).status).toBe(404);
 	});
 
-	it.each(["http://hooks.example.com/x", "https://127.0.0.1/x", "https://belay.test/v1/runs", "file:///etc/passwd", "nonsense"])("refuse %s", async (url) => {
+	it.each([
+		"http://hooks.example.com/x",
+		"https://127.0.0.1/x",
+		"https://belay.test/v1/runs",
+		"file:///etc/passwd",
+		"nonsense",
+	])("refuse %s", async (url) => {
 		const answer = await operator("POST", "/v1/channels", { kind: "webhook", name: "bad", url });
 		expect([answer.status, answer.body.errors[0].field]).toEqual([422, "/url"]);
 	});
 
 	it("are made once per Idempotency-Key", async () => {
-		const make = (name: string) => operator("POST", "/v1/channels", { kind: "email", name, to: "a@example.com" }, { "idempotency-key": "once" });
+		const make = (name: string) =>
+			operator("POST", "/v1/channels", { kind: "email", name, to: "a@example.com" }, { "idempotency-key": "once" });
 		const [first, second, other] = [await make("mail"), await make("mail"), await make("post")];
 		expect([first.status, second.status, other.status]).toEqual([201, 201, 409]);
 		expect(second.body).toEqual(first.body);
@@ -193,28 +251,50 @@ describe("channels", () => {
 
 describe("keys and roles", () => {
 	it("a key is shown once and stored as a hash", async () => {
-		const made = await operator("POST", "/v1/keys", { principal_id: "agt_new", kind: "agent", name: "new", roles: ["agent_limited"] });
+		const made = await operator("POST", "/v1/keys", {
+			principal_id: "agt_new",
+			kind: "agent",
+			name: "new",
+			roles: ["agent_limited"],
+		});
 		expect(made.body.key).toMatch(/^belay_live_[A-Za-z0-9_-]{43}$/);
 		const rows = JSON.stringify((await env.DB.prepare("SELECT * FROM api_keys").all()).results);
 		expect(rows).not.toContain(made.body.key.slice("belay_live_".length, -4));
 		const listed = await operator("GET", "/v1/keys");
 		expect(listed.text).not.toContain(made.body.key);
-		expect(listed.body.data.map((one: any) => one.key_id)).toContain(made.body.key_id);
+		expect(pluck(listed.body.data, "key_id")).toContain(made.body.key_id);
 	});
 
 	it("a repeated Idempotency-Key makes one key, for one principal", async () => {
-		const make = (principal_id: string) => operator("POST", "/v1/keys", { principal_id, kind: "agent", name: "n" }, { "idempotency-key": "k1" });
+		const make = (principal_id: string) =>
+			operator("POST", "/v1/keys", { principal_id, kind: "agent", name: "n" }, { "idempotency-key": "k1" });
 		const [first, second, other] = [await make("agt_once"), await make("agt_once"), await make("agt_twice")];
 		expect(second.body.key).toBe(first.body.key);
 		expect(other.status).toBe(409);
 	});
 
+	it("an existing principal is named as it is, and a disabled one gets no key", async () => {
+		const make = (more: object) => operator("POST", "/v1/keys", { principal_id: "usr_reader", ...more });
+		expect((await make({})).status).toBe(201);
+		expect((await make({ kind: "user", name: "reader@example.com", roles: ["agent_reader"] })).status).toBe(201);
+		expect((await make({ roles: ["agent_operator"] })).body.errors[0].field).toBe("/roles");
+		expect((await make({ kind: "agent" })).status).toBe(409);
+		expect((await make({ email: "thief@evil.test" })).status).toBe(409);
+		expect((await make({ expires_at: "2020-01-01T00:00:00Z" })).body.errors[0].field).toBe("/expires_at");
+		const disable =
+			"UPDATE principals SET disabled_at = '2026-01-01T00:00:00.000Z' WHERE tenant_id = ?1 AND principal_id = 'usr_reader'";
+		await env.DB.prepare(disable).bind(tenant.tenant_id).run();
+		expect((await make({})).status).toBe(403);
+	});
+
 	it("a role in use is not deleted, and a malformed permission is not stored", async () => {
 		expect((await operator("DELETE", "/v1/roles/agent_reader")).body.code).toBe("in_use");
 		const bad = await operator("PUT", "/v1/roles/typo", { name: "typo", permissions: ["finance:query", "a b"] });
-		expect(bad.body.errors.map((one: any) => one.field)).toEqual(["/permissions/1"]);
+		expect(pluck(bad.body.errors, "field")).toEqual(["/permissions/1"]);
 		expect((await operator("PUT", "/v1/roles/other", { name: "typo" })).status).toBe(422);
-		expect((await operator("PUT", "/v1/roles/spare", { name: "spare", permissions: ["finance:query"] })).status).toBe(200);
+		expect((await operator("PUT", "/v1/roles/spare", { name: "spare", permissions: ["finance:query"] })).status).toBe(
+			200,
+		);
 		expect((await operator("DELETE", "/v1/roles/spare")).status).toBe(204);
 		expect((await operator("GET", "/v1/roles/spare")).status).toBe(404);
 	});

@@ -2,10 +2,10 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { preferredWait } from "../../workers/api/middleware/prefer.ts";
 import { KeyCache } from "../../workers/api/middleware/key-cache.ts";
+import { preferredWait } from "../../workers/api/middleware/prefer.ts";
 import { askRun } from "../../workers/api/run-object.ts";
-import { call, seedTenant, type TestTenant } from "../support/client.ts";
+import { call, pluck, seedTenant, type TestTenant } from "../support/client.ts";
 
 let tenant: TestTenant;
 beforeAll(async () => {
@@ -13,7 +13,8 @@ beforeAll(async () => {
 });
 
 const external = (more: object = {}) => ({ goal: "look around", planner: { kind: "external" }, ...more });
-const start = (key: string, body: object = external(), headers: Record<string, string> = {}) => call("POST", "/v1/runs", body, key, headers);
+const start = (key: string, body: object = external(), headers: Record<string, string> = {}) =>
+	call("POST", "/v1/runs", body, key, headers);
 
 describe("names", () => {
 	it("a repeated Idempotency-Key is the same run, session included; another body is told", async () => {
@@ -29,7 +30,11 @@ describe("names", () => {
 	it("the same key of another principal or tenant names another run", async () => {
 		const again = { "idempotency-key": "order-2" };
 		const elsewhere = await seedTenant();
-		const made = await Promise.all([start(tenant.agent, external(), again), start(tenant.operator, external(), again), start(elsewhere.agent, external(), again)]);
+		const made = await Promise.all([
+			start(tenant.agent, external(), again),
+			start(tenant.operator, external(), again),
+			start(elsewhere.agent, external(), again),
+		]);
 		expect(new Set(made.map(({ body }) => body.run_id)).size).toBe(3);
 	});
 
@@ -51,7 +56,9 @@ describe("names", () => {
 		const made = await start(tenant.agent);
 		expect(made.headers.get("location")).toBe(`/v1/runs/${made.body.run_id}`);
 		expect(made.body.trace_id).toBe(made.headers.get("trace-id"));
-		expect((await call("GET", made.headers.get("location") ?? "", undefined, tenant.agent)).body.run_id).toBe(made.body.run_id);
+		expect((await call("GET", made.headers.get("location") ?? "", undefined, tenant.agent)).body.run_id).toBe(
+			made.body.run_id,
+		);
 	});
 
 	it("unknown toolpacks are refused rather than ignored", async () => {
@@ -64,8 +71,11 @@ describe("who sees what", () => {
 	it("an agent with every permission lists and reads its own runs only; a reader sees all of the tenant's", async () => {
 		const own = (await start(tenant.agent)).body.run_id;
 		const others = (await start(tenant.limited)).body.run_id;
-		const listed = async (key: string) => (await call("GET", "/v1/runs?limit=100", undefined, key)).body.data.map((one: any) => one.run_id);
-		await vi.waitFor(async () => expect(await listed(tenant.reader)).toEqual(expect.arrayContaining([own, others])), { timeout: 5_000 });
+		const listed = async (key: string) =>
+			pluck((await call("GET", "/v1/runs?limit=100", undefined, key)).body.data, "run_id");
+		await vi.waitFor(async () => expect(await listed(tenant.reader)).toEqual(expect.arrayContaining([own, others])), {
+			timeout: 5_000,
+		});
 		expect(await listed(tenant.agent)).toContain(own);
 		expect(await listed(tenant.agent)).not.toContain(others);
 		expect((await call("GET", `/v1/runs/${others}`, undefined, tenant.agent)).status).toBe(404);
@@ -77,8 +87,62 @@ describe("who sees what", () => {
 		const first = await call("GET", "/v1/runs?limit=2", undefined, tenant.operator);
 		expect(first.body.data).toHaveLength(2);
 		const next = await call("GET", `/v1/runs?limit=2&cursor=${first.body.next_cursor}`, undefined, tenant.operator);
-		const ids = [...first.body.data, ...next.body.data].map((one: any) => one.run_id);
+		const ids = pluck([...first.body.data, ...next.body.data], "run_id");
 		expect(new Set(ids).size).toBe(ids.length);
+	});
+});
+
+describe("what a run shows", () => {
+	const turn = {
+		content: null,
+		tool_calls: [{ id: "c", type: "function", function: { name: "clock_now", arguments: "{}" } }],
+	};
+
+	it("its tools in three dialects, and a tool's five facts within it", async () => {
+		const { run_id } = (await start(tenant.limited, external({ tools: ["clock_now", "echo"] }))).body;
+		expect((await call("POST", `/v1/runs/${run_id}/decisions`, turn, tenant.limited)).status).toBe(200);
+		const shape = async (format: string) =>
+			Object.keys(
+				(await call("GET", `/v1/runs/${run_id}/exposure?format=${format}`, undefined, tenant.limited)).body.tools[0],
+			);
+		expect(await shape("openai")).toEqual(["type", "function"]);
+		expect(await shape("anthropic")).toEqual(["name", "description", "input_schema"]);
+		expect(await shape("mcp")).toEqual(["name", "description", "inputSchema"]);
+		expect((await call("GET", `/v1/runs/${run_id}/exposure?format=xml`, undefined, tenant.limited)).status).toBe(422);
+
+		const facts = async (tool: string, run: string) =>
+			call("GET", `/v1/tools/${tool}/facts?run_id=${run}`, undefined, tenant.limited);
+		const used = (await facts("clock_now", run_id)).body;
+		for (const fact of ["registry", "surface", "availability", "exposure", "invocation"])
+			expect(used[fact].holds, fact).toBe(true);
+		const unused = (await facts("echo", run_id)).body;
+		expect([unused.exposure.holds, unused.invocation.holds]).toEqual([true, false]);
+		const unpinned = (await facts("text_stats", run_id)).body;
+		expect([unpinned.availability.holds, unpinned.exposure.holds]).toEqual([true, false]);
+		const foreign = (await start(tenant.operator)).body.run_id;
+		expect((await facts("echo", foreign)).status).toBe(404);
+	});
+
+	it("evidence that verifies, messages by turn, and a decision repeated by key", async () => {
+		const { run_id } = (await start(tenant.limited)).body;
+		const decide = () =>
+			call("POST", `/v1/runs/${run_id}/decisions`, turn, tenant.limited, { "idempotency-key": "turn-1" });
+		const [first, second] = [await decide(), await decide()];
+		expect(first.body.messages).toMatchObject([{ role: "tool", tool_call_id: "c", final: true }]);
+		expect(second.body.messages).toEqual(first.body.messages);
+		expect(second.body.run.calls).toHaveLength(1);
+		const messages = (n: string) => call("GET", `/v1/runs/${run_id}/messages${n}`, undefined, tenant.limited);
+		expect((await messages("")).body.messages).toEqual(first.body.messages);
+		expect((await messages(`?turn=${(await messages("")).body.turn}`)).body.messages).toEqual(first.body.messages);
+		expect((await messages("?turn=x")).status).toBe(422);
+		const evidence = await call("GET", `/v1/runs/${run_id}/evidence`, undefined, tenant.limited);
+		expect(evidence.body.data.length).toBeGreaterThan(0);
+		expect((await call("GET", `/v1/runs/${run_id}/evidence/verify`, undefined, tenant.limited)).body).toMatchObject({
+			valid: true,
+			broken_at: null,
+		});
+		expect((await call("POST", `/v1/runs/${run_id}/cancel`, undefined, tenant.limited)).body.status).toBe("cancelled");
+		expect((await call("POST", `/v1/runs/${run_id}/cancel`, { force: true }, tenant.limited)).status).toBe(422);
 	});
 });
 
@@ -98,7 +162,11 @@ describe("an object that breaks (C05)", () => {
 		const namespace = {
 			getByName: () => ({
 				read: async () => {
-					if (++calls <= failures) throw Object.assign(new Error("Durable Object reset because its code was updated."), { remote: true, retryable: true });
+					if (++calls <= failures)
+						throw Object.assign(new Error("Durable Object reset because its code was updated."), {
+							remote: true,
+							retryable: true,
+						});
 					return { ok: true, value: "fine" };
 				},
 			}),
@@ -106,7 +174,8 @@ describe("an object that breaks (C05)", () => {
 		return { env: { ...env, AGENT_RUN: namespace } as unknown as Parameters<typeof askRun>[0], calls: () => calls };
 	};
 	const run_id = `run_${"a".repeat(32)}`;
-	const read = (world: ReturnType<typeof broken>, kind: "read" | "write") => askRun(world.env, run_id, kind, (run) => run.read({} as never));
+	const read = (world: ReturnType<typeof broken>, kind: "read" | "write") =>
+		askRun(world.env, run_id, kind, (run) => run.read({} as never));
 
 	it("is asked once more for a read, on a fresh stub", async () => {
 		const world = broken(1);
@@ -115,16 +184,25 @@ describe("an object that breaks (C05)", () => {
 	});
 
 	it("is not asked again for a write, and is never a 500", async () => {
-		for (const [kind, calls] of [["write", 1], ["read", 2]] as const) {
+		for (const [kind, calls] of [
+			["write", 1],
+			["read", 2],
+		] as const) {
 			const world = broken(9);
-			await expect(read(world, kind)).rejects.toMatchObject({ status: 503, code: "run_unavailable", more: { retry_after_s: 2 } });
+			await expect(read(world, kind)).rejects.toMatchObject({
+				status: 503,
+				code: "run_unavailable",
+				more: { retry_after_s: 2 },
+			});
 			expect(world.calls()).toBe(calls);
 		}
 	});
 
 	it("is not reached at all by what is no run id", async () => {
 		const world = broken(0);
-		await expect(askRun(world.env, "run_../x", "read", (run) => run.read({} as never))).rejects.toMatchObject({ status: 404 });
+		await expect(askRun(world.env, "run_../x", "read", (run) => run.read({} as never))).rejects.toMatchObject({
+			status: 404,
+		});
 		expect(world.calls()).toBe(0);
 	});
 });
@@ -149,7 +227,10 @@ describe("a store that is away", () => {
 
 	it("an unforeseen failure is a bare 500 that tells nothing", async () => {
 		const { app } = await import("../../workers/api/app.ts");
-		const answer = await app.fetch(new Request("https://belay.test/healthz"), { ...env, BELAY_MASTER_SECRET: "do-not-show" } as never);
+		const answer = await app.fetch(new Request("https://belay.test/healthz"), {
+			...env,
+			BELAY_MASTER_SECRET: "do-not-show",
+		} as never);
 		const text = await answer.text();
 		expect([answer.status, JSON.parse(text).code]).toEqual([500, "internal"]);
 		expect(text).not.toContain("master");

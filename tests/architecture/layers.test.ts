@@ -55,14 +55,14 @@ describe("rooms", () => {
 		expect(upward.map(show)).toEqual([]);
 	});
 
-	// Binary modules are named by their path: what bundles them reads the path itself.
+	// Code only: binary modules and test data are named by their path, which what bundles them reads itself.
 	it("reach each other by alias, never by a relative path", () => {
 		const aliased = ["core", "adapters", "durable-objects", "wasm-tools"];
 		const crossing = edges(sources).filter(
 			({ from, as, to }) =>
 				as.startsWith(".") &&
-				!as.endsWith(".wasm") &&
 				to !== undefined &&
+				/\.tsx?$/.test(to) &&
 				roomOf(from) !== roomOf(to) &&
 				(aliased.includes(roomOf(to)) || rank(roomOf(from)) >= 0),
 		);

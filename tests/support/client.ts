@@ -1,8 +1,9 @@
 /**
  * A tenant with its people, agents and keys, and a client for the real Worker. Used by every test that speaks to the API.
  */
-import { createHash } from "node:crypto";
+
 import { env, exports } from "cloudflare:workers";
+import { createHash } from "node:crypto";
 import { definitionHash } from "#core/registry/register.ts";
 import { DEVELOPMENT_PRINCIPALS, type DevelopmentPrincipal, seedDevelopment } from "../../ops/seed/seed.ts";
 
@@ -18,7 +19,12 @@ export async function seedTenant(options: { tenant_id?: string } = {}): Promise<
 	await seedDevelopment(env.DB, {
 		tenant_id,
 		now: new Date().toISOString(),
-		keys: made.map(({ principal, key }) => ({ principal, hash: sha256(key), prefix: "belay_test_", last4: key.slice(-4) })),
+		keys: made.map(({ principal, key }) => ({
+			principal,
+			hash: sha256(key),
+			prefix: "belay_test_",
+			last4: key.slice(-4),
+		})),
 		definitionHash: (descriptor) => definitionHash(descriptor, sha256),
 	});
 	return { tenant_id, ...Object.fromEntries(made.map(({ principal, key }) => [principal, key])) } as TestTenant;
@@ -32,7 +38,18 @@ export function newKey(): string {
 /** The Worker itself, with everything in front of its routes. */
 export const worker = (exports as unknown as { default: Fetcher }).default;
 
-export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string; readonly body: any };
+export type Answer = {
+	readonly status: number;
+	readonly headers: Headers;
+	readonly text: string;
+	// biome-ignore lint/suspicious/noExplicitAny: the tests say by their expectations what it holds
+	readonly body: any;
+};
+
+/** One member of every entry of a list in an answer. */
+export function pluck(list: unknown, name: string): unknown[] {
+	return (list as Record<string, unknown>[]).map((one) => one[name]);
+}
 
 /** Sends to the Worker as it is. `body`: an object is sent as JSON, text and bytes as they are. */
 export async function send(request: Request): Promise<Answer> {
@@ -43,7 +60,13 @@ export async function send(request: Request): Promise<Answer> {
 }
 
 /** One call of the API. `key` undefined sends none. */
-export function call(method: string, path: string, body?: unknown, key?: string, headers: Record<string, string> = {}): Promise<Answer> {
+export function call(
+	method: string,
+	path: string,
+	body?: unknown,
+	key?: string,
+	headers: Record<string, string> = {},
+): Promise<Answer> {
 	const sent = new Headers(headers);
 	if (key !== undefined) sent.set("authorization", `Bearer ${key}`);
 	if (body !== undefined && !sent.has("content-type")) sent.set("content-type", "application/json");
@@ -51,7 +74,9 @@ export function call(method: string, path: string, body?: unknown, key?: string,
 		new Request(`https://belay.test${path}`, {
 			method,
 			headers: sent,
-			...(body === undefined ? {} : { body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body) }),
+			...(body === undefined
+				? {}
+				: { body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body) }),
 		}),
 	);
 }

@@ -7,7 +7,7 @@ import { D1Audit } from "#adapters/d1/d1-audit.ts";
 import { hex } from "#core/ids.ts";
 import type { JsonObject } from "#core/json.ts";
 import { permits } from "#core/policy/permits.ts";
-import type { Caller } from "#core/principal.ts";
+import type { Authority, Caller } from "#core/principal.ts";
 import type { Ctx } from "./noun.ts";
 import { ApiProblem, problem } from "./problem.ts";
 import { randomBytes } from "./random.ts";
@@ -71,13 +71,14 @@ function append(
  * Nobody grants more than they hold: without this, the right to make keys or roles would be every right. A service that
  * could make a key for a person could also approve its own calls (decision 18), so kinds are checked where keys are made.
  */
-export function requireHeld(
-	caller: Caller,
-	granted: { readonly permissions: readonly string[]; readonly tools: readonly string[] },
-): void {
-	const { permissions, tools } = caller.authority;
+export function requireHeld(caller: Caller, granted: Pick<Authority, "permissions" | "tools" | "data_scope">): void {
+	const { permissions, tools, data_scope } = caller.authority;
 	const beyond =
 		granted.permissions.some((one) => !permits(permissions, one)) ||
-		granted.tools.some((one) => !tools.includes(one) && !permits(permissions, `tools:*:${one}`));
+		granted.tools.some((one) => !tools.includes(one) && !permits(permissions, `tools:*:${one}`)) ||
+		SCOPES.indexOf(granted.data_scope) > SCOPES.indexOf(data_scope);
 	if (beyond) throw problem("forbidden", "nobody can grant more than they hold");
 }
+
+/** From the narrowest to the widest. */
+const SCOPES: readonly Authority["data_scope"][] = ["own", "department", "all"];

@@ -18,57 +18,60 @@ export function ExactJson({ value, words }: { value: Json; words: Words }): Chil
 	return <pre tabindex={0}>{nodes(value, "", words)}</pre>;
 }
 
-function nodes(value: Json, indent: string, words: Words): Child {
-	if (typeof value === "string") return <Quoted text={value} words={words} />;
-	if (typeof value !== "object" || value === null) return JSON.stringify(value);
+/** `after` follows the value directly, before what can be unfolded. */
+function nodes(value: Json, indent: string, words: Words, after = ""): Child {
+	if (typeof value === "string") return <Quoted text={value} words={words} after={after} />;
+	if (typeof value !== "object" || value === null) return `${JSON.stringify(value)}${after}`;
 	const inner = `${indent}  `;
 	const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
 	const entries = Object.entries(value);
-	if (entries.length === 0) return `${open}${close}`;
+	if (entries.length === 0) return `${open}${close}${after}`;
 	return (
 		<>
 			{open}
 			{entries.map(([key, one], at) => (
 				<>
 					{`\n${inner}`}
-					{Array.isArray(value) ? null : (
-						<>
-							<Quoted text={key} words={words} />
-							{": "}
-						</>
-					)}
-					{nodes(one, inner, words)}
-					{at < entries.length - 1 ? "," : null}
+					{Array.isArray(value) ? null : <Quoted text={key} words={words} after=": " />}
+					{nodes(one, inner, words, at < entries.length - 1 ? "," : "")}
 				</>
 			))}
-			{`\n${indent}${close}`}
+			{`\n${indent}${close}${after}`}
 		</>
 	);
 }
 
 /** JSON encodes quotes, backslashes and controls, so a spelled-out `\u202E` cannot be confused with the same six characters. */
-function Quoted({ text, words }: { text: string; words: Words }): Child {
-	return <Cut shown={visible(JSON.stringify(text))} total={text.length} words={words} />;
+function Quoted({ text, words, after }: { text: string; words: Words; after: string }): Child {
+	return <Cut shown={visible(JSON.stringify(text))} words={words} after={after} />;
 }
 
 /** Free text of others (goal, summary, reason), shown by the same rules. */
 export function ExactText({ text, words }: { text: string; words: Words }): Child {
 	if (text === "") return <span class="cut">{words.empty_text}</span>;
-	return <Cut shown={visible(text)} total={text.length} words={words} />;
+	return <Cut shown={visible(text)} words={words} after="" />;
 }
 
-function Cut({ shown, total, words }: { shown: string; total: number; words: Words }): Child {
-	if (shown.length <= WHOLE_MAX_CHARS) return <Gaps text={shown} />;
+function Cut({ shown, words, after }: { shown: string; words: Words; after: string }): Child {
+	if (shown.length <= WHOLE_MAX_CHARS) {
+		return (
+			<>
+				<Gaps text={shown} words={words} />
+				{after}
+			</>
+		);
+	}
 	const head = wholeCharacters(shown.slice(0, HEAD_CHARS));
 	const tail = wholeCharacters(shown.slice(-TAIL_CHARS));
 	return (
 		<>
-			<Gaps text={head} />
+			<Gaps text={head} words={words} />
 			<span class="cut"> […] </span>
-			<Gaps text={tail} />
+			<Gaps text={tail} words={words} />
+			{after}
 			<details>
 				<summary>
-					{words.show_all} ({words.truncated(HEAD_CHARS + TAIL_CHARS, total)})
+					{words.show_all} ({words.truncated(HEAD_CHARS + TAIL_CHARS, shown.length)})
 				</summary>
 				<pre tabindex={0}>{shown}</pre>
 			</details>
@@ -77,9 +80,11 @@ function Cut({ shown, total, words }: { shown: string; total: number; words: Wor
 }
 
 /** A long run of spaces is counted, so that it neither hides what follows nor passes for an empty line. */
-function Gaps({ text }: { text: string }): Child {
+function Gaps({ text, words }: { text: string; words: Words }): Child {
 	const parts = text.split(/( {9,})/);
-	return <>{parts.map((part) => (/^ {9,}$/.test(part) ? <span class="cut">⟨{part.length} × ␠⟩</span> : part))}</>;
+	return (
+		<>{parts.map((part) => (/^ {9,}$/.test(part) ? <span class="cut">⟨{words.spaces(part.length)}⟩</span> : part))}</>
+	);
 }
 
 /** A cut may fall between the halves of a surrogate pair; a lone half is dropped. */

@@ -29,11 +29,13 @@ code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:
 .cut{color:var(--note);font-style:italic;font-family:system-ui,sans-serif;font-size:.85rem}
 details{margin:.35rem 0;white-space:normal}
 details pre{margin-top:.35rem}
+dd details{margin:0}
 summary{cursor:pointer;color:var(--focus);font-family:system-ui,sans-serif;font-size:.9rem}
 label{display:block;font-weight:600;margin:0 0 .25rem}
 textarea{width:100%;min-height:4.5rem;padding:.6rem .75rem;border:1px solid var(--line);border-radius:8px;background:var(--code);color:inherit;font:inherit;resize:vertical}
 .buttons{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1rem}
-button{flex:1 1 9rem;min-height:2.9rem;border-radius:8px;border:1px solid transparent;font:600 1rem/1 inherit;font-family:inherit;cursor:pointer;padding:.5rem 1rem}
+button{flex:1 1 9rem;min-height:2.9rem;border-radius:8px;border:1px solid transparent;font:inherit;font-weight:600;cursor:pointer;padding:.5rem 1rem}
+.buttons+.note{margin:.85rem 0 0}
 .approve{background:var(--go);color:var(--go-ink)}
 .deny{background:var(--stop);color:var(--stop-ink);border-color:var(--stop-line)}
 :focus-visible{outline:3px solid var(--focus);outline-offset:2px}

@@ -25,6 +25,7 @@ type Words = {
 	readonly view_only: string;
 	readonly once: string;
 	readonly truncated: (shown: number, total: number) => string;
+	readonly spaces: (count: number) => string;
 	readonly show_all: string;
 	readonly empty_text: string;
 	readonly statuses: Readonly<
@@ -72,6 +73,7 @@ const en: Words = {
 	view_only: "This link shows the request only. Decide in the console or through the API.",
 	once: "This link works once. It approves this one call, not the tool.",
 	truncated: (shown, total) => `${shown} of ${total} characters shown`,
+	spaces: (count) => `${count} spaces`,
 	show_all: "Show all",
 	empty_text: "(empty text)",
 	statuses: {
@@ -101,13 +103,13 @@ const en: Words = {
 const zh: Words = {
 	lang: "zh",
 	title: "请求审批",
-	intro: "智能体请求执行下面这一次调用,目前尚未执行任何操作。",
+	intro: "智能体请求执行下面这一次调用，目前尚未执行任何操作。",
 	tool: "工具",
 	summary: "摘要",
 	risk: "风险",
 	risks: { low: "低", medium: "中", high: "高" },
 	arguments: "参数",
-	arguments_note: "将原样使用这些值。不可见字符会以编码显示,例如 \\u200B。",
+	arguments_note: "将原样使用这些值。不可见字符会以编码显示，例如 \\u200B。",
 	no_arguments: "此调用没有参数。",
 	requested_by: "请求者",
 	goal: "任务目标",
@@ -118,14 +120,15 @@ const zh: Words = {
 	rules: "需要审批的原因",
 	approver: "审批人",
 	reason: "理由",
-	reason_hint: "可选,会告知智能体。",
+	reason_hint: "可选，会告知智能体。",
 	approve: "批准",
 	deny: "拒绝",
 	view_only: "此链接仅供查看。请在控制台或通过 API 作出决定。",
-	once: "此链接只能使用一次,只批准这一次调用,不代表批准该工具。",
+	once: "此链接只能使用一次，只批准这一次调用，不代表批准该工具。",
 	truncated: (shown, total) => `已显示 ${shown} / ${total} 个字符`,
+	spaces: (count) => `${count} 个空格`,
 	show_all: "显示全部",
-	empty_text: "(空文本)",
+	empty_text: "（空文本）",
 	statuses: {
 		pending: "等待决定",
 		approved: "已批准",
@@ -145,9 +148,9 @@ const zh: Words = {
 	trouble_title: "操作未成功",
 	trouble: "没有作出任何决定。请返回稍后重试。",
 	mail_subject: "请求审批",
-	mail_intro: "智能体请求执行一次工具调用,需要您的决定。目前尚未执行任何操作。",
-	mail_open: "请打开页面查看将要执行的确切内容并作出决定(打开页面不会作出任何决定):",
-	mail_outro: "此链接仅供您本人使用,且只能使用一次,请勿转发。",
+	mail_intro: "智能体请求执行一次工具调用，需要您的决定。目前尚未执行任何操作。",
+	mail_open: "请打开页面查看将要执行的确切内容并作出决定（打开页面不会作出任何决定）：",
+	mail_outro: "此链接仅供您本人使用，且只能使用一次，请勿转发。",
 };
 
 export type { Words };

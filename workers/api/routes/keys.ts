@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { D1AuthorityStore } from "#adapters/d1/d1-authority-store.ts";
 import { D1KeyStore, type KeyView } from "#adapters/d1/d1-key-store.ts";
-import { D1Principals } from "#adapters/d1/d1-principals.ts";
+import { D1Principals, type PrincipalRow } from "#adapters/d1/d1-principals.ts";
 import { D1Roles } from "#adapters/d1/d1-roles.ts";
 import { PRINCIPAL_KINDS } from "#core/principal.ts";
 import { audited, requireHeld } from "../administer.ts";
@@ -148,6 +148,7 @@ async function ensurePrincipal(c: Ctx, body: z.infer<typeof newKey>): Promise<vo
 		throw problem("forbidden", "only a person may make a key for a person");
 	if (existing !== undefined) {
 		requireSame(body, existing);
+		await requireBound(c, principal_id, body.roles ?? []);
 		const authority = await new D1AuthorityStore(c.env.DB).resolve(tenant_id, principal_id, 0);
 		// a key for a stronger principal would be a way to become it
 		if (authority !== undefined) requireHeld(caller, authority);
@@ -173,13 +174,26 @@ async function ensurePrincipal(c: Ctx, body: z.infer<typeof newKey>): Promise<vo
 	if (body.roles !== undefined) await roles.bind(tenant_id, principal_id, body.roles, now);
 }
 
+/** Roles of an existing principal are changed at their own route; named here, they must be there already (a repeat). */
+async function requireBound(c: Ctx, principal_id: string, roles: readonly string[]): Promise<void> {
+	if (roles.length === 0) return;
+	const held = (await new D1Roles(c.env.DB).bindings(c.get("caller").tenant_id, principal_id)).map(({ role }) => role);
+	if (roles.every((one) => held.includes(one))) return;
+	throw invalidField(
+		"/roles",
+		"schema_violation",
+		"this principal exists without them",
+		"no roles",
+		"use `PUT /v1/role-bindings/:principal_id/:role`",
+	);
+}
+
 /** A key request names an existing principal as it is; it never changes it on the side. */
-function requireSame(
-	body: z.infer<typeof newKey>,
-	existing: { kind: string; name: string; email: string | null },
-): void {
+function requireSame(body: z.infer<typeof newKey>, existing: PrincipalRow): void {
 	const differs = (body.kind ?? existing.kind) !== existing.kind || (body.name ?? existing.name) !== existing.name;
 	const moved = body.email !== undefined && body.email.toLowerCase() !== existing.email;
+	// a key of a disabled principal would wake up with it
+	if (existing.disabled_at !== null) throw problem("forbidden", "this principal is disabled");
 	if (differs || moved) throw problem("version_conflict", "this principal exists with another kind, name or address");
 }
 

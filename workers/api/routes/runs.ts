@@ -7,7 +7,7 @@ import { D1Runs } from "#adapters/d1/d1-runs.ts";
 import { formatTools } from "#core/exposure/definitions.ts";
 import { decision } from "#core/planner/decision.ts";
 import { permits } from "#core/policy/permits.ts";
-import { evidence, exposureTrace, RUN_STATUSES, runView, turnMessage, turnView } from "#core/run/view.ts";
+import { call, evidence, exposureTrace, RUN_STATUSES, runView, turnMessage, turnView } from "#core/run/view.ts";
 import { idempotencyKey } from "../idempotency.ts";
 import { preferredWait } from "../middleware/prefer.ts";
 import { type Ctx, noun } from "../noun.ts";
@@ -207,6 +207,12 @@ runs.get(
 		},
 	},
 	async (c) => c.json(await read(c, (run) => run.verify(said(c)))),
+);
+
+runs.get(
+	"/:run_id/calls/:tool_call_id",
+	{ summary: "one call, its result whole however large", access: caller, answers: { 200: call } },
+	async (c) => c.json(await read(c, (run) => run.call({ ...said(c), tool_call_id: c.req.param("tool_call_id") }))),
 );
 
 runs.post(
