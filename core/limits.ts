@@ -67,7 +67,7 @@ export const CODE_WALL_MS = 60_000;
 export const CODE_MEMORY_MAX_BYTES = 67_108_864;
 export const WASM_MEMORY_MAX_PAGES = 256;
 export const WASM_FUEL_DEFAULT = 100_000_000n;
-export const PYTHON_FUEL_DEFAULT = 1_000_000_000n;
+export const PYTHON_FUEL_DEFAULT = 4_000_000_000n;
 export const JAVASCRIPT_FUEL_DEFAULT = 4_000_000_000n;
 /** What a request for fuel is lowered to: about 1 to 3 s of one processor (measured: 0.04 to 0.3 s per 10^9). */
 export const FUEL_MAX = 10_000_000_000n;

@@ -45,7 +45,8 @@ export async function sendLink(
 			"a channel of kind `email`",
 		);
 	}
-	const approver = await approverAt(c.env, tenant_id, body.to, approval);
+	const base = publicUrl(c.env);
+	const { approver, address } = await approverAt(c.env, tenant_id, body.to, approval);
 	const link_id = `lnk_${hex(randomBytes(16))}`;
 	return audited(
 		c,
@@ -57,27 +58,30 @@ export async function sendLink(
 			const { token, expires_at } = await ofRun(c, approval_id, "write", (run) =>
 				run.issueLink({ v: 1, tenant_id, approval_id, approver, view_only: false }),
 			);
-			await send(
-				c,
-				body.to,
-				linkMail({ approval, url: `${publicUrl(c)}/a/${token}`, expires_at, locale: channel.locale }),
-			);
+			const mail = linkMail({ approval, url: `${base}/a/${token}`, expires_at, locale: channel.locale });
+			await send(c, address, mail);
 			return { link_id, expires_at };
 		},
 	);
 }
 
 /**
- * The person behind an address, who must be able to decide this approval. Unknown, foreign and not permitted are one
- * answer: sending links must not become a way to ask who is registered.
+ * The person behind an address, who must be able to decide this approval, and the address as it is registered: the asked
+ * spelling may look the same and lead elsewhere. Unknown, foreign and not permitted are one answer: sending links must
+ * not become a way to ask who is registered.
  */
-async function approverAt(env: Env, tenant_id: string, address: string, approval: ApprovalView): Promise<Caller> {
+async function approverAt(
+	env: Env,
+	tenant_id: string,
+	asked: string,
+	approval: ApprovalView,
+): Promise<{ approver: Caller; address: string }> {
 	const authorities = new D1AuthorityStore(env.DB);
-	for (const { principal_id, kind, name } of await new D1Principals(env.DB).peopleAt(tenant_id, address)) {
+	for (const { principal_id, kind, name, email } of await new D1Principals(env.DB).peopleAt(tenant_id, asked)) {
 		const authority = await authorities.resolve(tenant_id, principal_id, 0);
-		if (authority === undefined) continue;
-		if (approval.approvers.every((needed) => permits(authority.permissions, needed))) {
-			return { tenant_id, principal_id, kind, name, authority };
+		if (authority === undefined || email === null) continue;
+		if (approval.approvers.length > 0 && approval.approvers.every((needed) => permits(authority.permissions, needed))) {
+			return { approver: { tenant_id, principal_id, kind, name, authority }, address: email };
 		}
 	}
 	throw invalidField(
@@ -90,7 +94,7 @@ async function approverAt(env: Env, tenant_id: string, address: string, approval
 
 async function send(c: Ctx, to: string, mail: { subject: string; text: string }): Promise<void> {
 	try {
-		await c.env.EMAIL.send({ from: sender(c), to, ...mail });
+		await c.env.EMAIL.send({ from: sender(c.env), to, ...mail });
 	} catch (error) {
 		if (error instanceof ApiProblem) throw error;
 		// the binding's message may quote the mail, and the mail holds the token
@@ -99,8 +103,15 @@ async function send(c: Ctx, to: string, mail: { subject: string; text: string })
 	}
 }
 
-const publicUrl = (c: Ctx): string => (c.env.BELAY_PUBLIC_URL || new URL(c.req.url).origin).replace(/\/+$/, "");
+/**
+ * Only the configured address goes into a mail. The request's own host is the sender's to choose, and a link to a host of
+ * theirs would bring them the approver's token.
+ */
+function publicUrl(env: Env): string {
+	if (URL.canParse(env.BELAY_PUBLIC_URL)) return new URL(env.BELAY_PUBLIC_URL).origin;
+	throw problem("delivery_failed", "this deployment has no public address, so it sends no links");
+}
 
-function sender(c: Ctx): string {
-	return c.env.BELAY_MAIL_FROM || `approvals@${new URL(publicUrl(c)).hostname}`;
+function sender(env: Env): string {
+	return env.BELAY_MAIL_FROM || `approvals@${new URL(publicUrl(env)).hostname}`;
 }
