@@ -195,28 +195,32 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	}
 
 	async decideApproval(ask: Ask<DecideApproval>): Promise<Reply<ApprovalView>> {
-		return this.#onApproval(ask.caller, ask.approval_id, async (approval) => {
+		return this.#onApproval(ask.caller, ask.approval_id, async () => {
 			const { v: _v, caller: by, ...decision } = ask;
 			const world = await this.#runtime.world(true);
+			// Read after the await: somebody else may have decided meanwhile.
+			const approval = this.#approval(ask.approval_id);
 			return this.#runtime.step({ kind: "approval_decided", ...decision, approval, by, via: "api", world }).problem;
 		});
 	}
 
 	async editApproval(ask: Parameters<AgentRunApi["editApproval"]>[0]): Promise<Reply<ApprovalView>> {
-		return this.#onApproval(ask.caller, ask.approval_id, async (approval) => {
+		return this.#onApproval(ask.caller, ask.approval_id, async () => {
 			const { approval_id, arguments: args, caller: by } = ask;
-			const step = this.#runtime.step({ kind: "approval_edited", approval_id, arguments: args, approval, by, world: await this.#runtime.world(true) });
+			const world = await this.#runtime.world(true);
+			const approval = this.#approval(approval_id);
+			const step = this.#runtime.step({ kind: "approval_edited", approval_id, arguments: args, approval, by, world });
 			await step.announced;
 			return step.problem;
 		});
 	}
 
 	/** Who may not even see the approval is answered as if there were none; who may see it is told what is missing. */
-	async #onApproval(caller: Caller, approval_id: string, act: (approval: ApprovalRecord) => Promise<StepProblem | null>): Promise<Reply<ApprovalView>> {
+	async #onApproval(caller: Caller, approval_id: string, act: () => Promise<StepProblem | null>): Promise<Reply<ApprovalView>> {
 		const state = await this.#runtime.ready();
 		const approval = this.#approval(approval_id);
 		if (state === null || approval === null || !mayReadApproval(caller, state.run, approval.domain)) return notFound();
-		const problem = await act(approval);
+		const problem = await act();
 		if (problem !== null) return refusal(problem);
 		return { ok: true, value: approvalView(this.#approval(approval_id) ?? approval) };
 	}

@@ -1,11 +1,10 @@
 /** Approval links end to end: scanners, forgeries, second uses, and what the page shows (A4, A12, A17, A19). */
-import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import type { AgentRunApi } from "#objects/agent-run/api.ts";
 import { call, seedTenant, send, type TestTenant } from "../support/client.ts";
+import { type Payments, payments } from "../support/payments.ts";
 
 let tenant: TestTenant;
-const key = crypto.randomUUID();
+let pay: Payments;
 const NASTY = {
 	to: "acct\u202E1",
 	memo: `${" ".repeat(5000)}real payee: B`,
@@ -14,63 +13,9 @@ const NASTY = {
 
 beforeAll(async () => {
 	tenant = await seedTenant();
-	const pay = {
-		tool_id: "pay",
-		name: "pay",
-		version: "1.0.0",
-		description: "pays; does not refund",
-		category: "data_retrieval",
-		effect: "write",
-		risk: "high",
-		approval: { mode: "always" },
-		input_schema: {
-			type: "object",
-			properties: { to: { type: "string" }, memo: { type: "string" }, note: { type: "string" } },
-		},
-		implementation: { kind: "http", method: "POST", url: `https://ledger.test/${key}/ok`, body: "json" },
-	};
-	expect((await call("PUT", "/v1/tools/pay", pay, tenant.operator)).status).toBe(201);
+	pay = await payments(tenant);
 });
 
-async function pending(args: object = NASTY) {
-	const run = await call(
-		"POST",
-		"/v1/runs",
-		{ goal: "pay <i>somebody</i>", planner: { kind: "external" } },
-		tenant.agent,
-	);
-	const decision = {
-		content: null,
-		tool_calls: [{ id: "c1", type: "function", function: { name: "pay", arguments: JSON.stringify(args) } }],
-	};
-	const turn = await call("POST", `/v1/runs/${run.body.run_id}/decisions`, decision, tenant.agent);
-	expect(turn.status).toBe(200);
-	return turn.body.pending_approvals[0];
-}
-
-async function link(approval: { approval_id: string; run_id: string }, more: object = {}): Promise<string> {
-	const authority = { policy_rev: 0, roles: [], permissions: [], tools: [], data_scope: "own" as const };
-	const approver = {
-		tenant_id: tenant.tenant_id,
-		principal_id: "usr_approver",
-		kind: "user" as const,
-		name: "approver@example.com",
-		authority,
-	};
-	const run = env.AGENT_RUN.getByName(approval.run_id) as unknown as AgentRunApi;
-	const issued = await run.issueLink({
-		v: 1,
-		tenant_id: tenant.tenant_id,
-		approval_id: approval.approval_id,
-		approver,
-		view_only: false,
-		...more,
-	});
-	if (!issued.ok) throw new Error(issued.problem.detail);
-	return `/a/${issued.value.token}`;
-}
-
-const ledger = async () => (await (await fetch(`https://ledger.test/_log?key=${key}`)).json()) as unknown[];
 const csrfOf = (page: string): string => /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? "";
 const form = { "content-type": "application/x-www-form-urlencoded" };
 const submit = (path: string, fields: Record<string, string> | string) =>
@@ -78,9 +23,9 @@ const submit = (path: string, fields: Record<string, string> | string) =>
 
 describe("opening", () => {
 	it("decides nothing, however often scanners do it, and the person can still decide once", async () => {
-		const approval = await pending({ to: "A" });
-		const path = await link(approval);
-		const before = await ledger();
+		const approval = await pay.pending();
+		const path = await pay.link(approval);
+		const before = await pay.ledger();
 		for (const method of ["GET", "HEAD", "GET", "HEAD", "GET", "HEAD"]) {
 			const answer = await send(
 				new Request(`https://belay.test${path}`, {
@@ -96,22 +41,22 @@ describe("opening", () => {
 		expect((await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.status).toBe(
 			"pending",
 		);
-		expect(await ledger()).toEqual(before);
+		expect(await pay.ledger()).toEqual(before);
 
 		const page = await call("GET", path);
 		const decided = await submit(path, { decision: "approve", csrf: csrfOf(page.text), reason: "fine" });
 		expect(decided.status).toBe(200);
 		expect(decided.text).toContain("You approved this call.");
-		await vi.waitFor(async () => expect((await ledger()).length).toBe(before.length + 1), { timeout: 5_000 });
+		await vi.waitFor(async () => expect((await pay.ledger()).length).toBe(before.length + 1), { timeout: 5_000 });
 
 		for (const again of [await call("GET", path), await submit(path, { decision: "deny", csrf: csrfOf(page.text) })])
 			expect(again.status).toBe(410);
-		expect((await ledger()).length).toBe(before.length + 1);
+		expect((await pay.ledger()).length).toBe(before.length + 1);
 	});
 
 	it("shows exactly what would run, with nothing invisible and nothing alive", async () => {
-		const approval = await pending();
-		const { text, headers } = await call("GET", await link(approval));
+		const approval = await pay.pending(NASTY);
+		const { text, headers } = await call("GET", await pay.link(approval));
 		expect(text).toContain("acct\\u202E1");
 		expect(text).not.toMatch(/[\u202e\u200b]/);
 		expect(text).toContain("⟨399 spaces⟩");
@@ -135,7 +80,7 @@ describe("opening", () => {
 	});
 
 	it("speaks Chinese to who prefers it", async () => {
-		const path = await link(await pending({ to: "A" }));
+		const path = await pay.link(await pay.pending());
 		expect(
 			(await call("GET", path, undefined, undefined, { "accept-language": "fr, zh-CN;q=0.8, en;q=0.5" })).text,
 		).toContain('<html lang="zh">');
@@ -156,8 +101,8 @@ describe("deciding", () => {
 		["an unknown decision", { decision: "APPROVE", csrf: "" }],
 		["no decision", { csrf: "" }],
 	])("takes no form with %s", async (_what, fields) => {
-		const approval = await pending({ to: "A" });
-		const path = await link(approval);
+		const approval = await pay.pending();
+		const path = await pay.link(approval);
 		const csrf = csrfOf((await call("GET", path)).text);
 		const answer = await submit(path, { ...fields, ...("csrf" in fields && fields.csrf === "" ? { csrf } : {}) });
 		expect([403, 422]).toContain(answer.status);
@@ -168,8 +113,8 @@ describe("deciding", () => {
 	});
 
 	it("takes no form with two decisions, no JSON, and no other link's form token", async () => {
-		const approval = await pending({ to: "A" });
-		const [path, sibling] = [await link(approval), await link(approval)];
+		const approval = await pay.pending();
+		const [path, sibling] = [await pay.link(approval), await pay.link(approval)];
 		const csrf = csrfOf((await call("GET", path)).text);
 		expect((await submit(path, `decision=deny&decision=approve&csrf=${csrf}`)).status).toBe(422);
 		expect((await call("POST", path, { decision: "approve", csrf })).status).toBe(415);
@@ -180,18 +125,18 @@ describe("deciding", () => {
 	});
 
 	it("happens once for twenty clicks", async () => {
-		const before = (await ledger()).length;
-		const path = await link(await pending({ to: "A" }));
+		const before = (await pay.ledger()).length;
+		const path = await pay.link(await pay.pending());
 		const csrf = csrfOf((await call("GET", path)).text);
 		const clicks = await Promise.all(Array.from({ length: 20 }, () => submit(path, { decision: "approve", csrf })));
 		expect(clicks.filter(({ status }) => status === 200)).toHaveLength(1);
 		expect(clicks.filter(({ status }) => status === 410 || status === 409)).toHaveLength(19);
-		await vi.waitFor(async () => expect((await ledger()).length).toBe(before + 1), { timeout: 5_000 });
+		await vi.waitFor(async () => expect((await pay.ledger()).length).toBe(before + 1), { timeout: 5_000 });
 	});
 
 	it("shows what somebody else decided first", async () => {
-		const approval = await pending({ to: "A" });
-		const path = await link(approval);
+		const approval = await pay.pending();
+		const path = await pay.link(approval);
 		const csrf = csrfOf((await call("GET", path)).text);
 		const { tool_id, tool_call_id, input_hash } = approval;
 		const denied = await call(
@@ -209,15 +154,15 @@ describe("deciding", () => {
 	});
 
 	it("is not for a link that only shows", async () => {
-		const approval = await pending({ to: "A" });
-		const path = await link(approval, { view_only: true });
+		const approval = await pay.pending();
+		const path = await pay.link(approval, { view_only: true });
 		const page = await call("GET", path);
 		expect(page.text).not.toContain("<form");
 		expect((await submit(path, { decision: "approve", csrf: "x" })).status).toBe(403);
 	});
 
 	it("a token that is not ours reaches nothing, in any spelling", async () => {
-		const path = await link(await pending({ to: "A" }));
+		const path = await pay.link(await pay.pending());
 		const token = path.slice(3);
 		for (const other of [
 			token.toUpperCase(),
@@ -235,72 +180,5 @@ describe("deciding", () => {
 				expect(answer.headers.get("content-type")).toContain("text/html");
 			}
 		}
-	});
-});
-
-describe("decisions over the API", () => {
-	it("bring no arguments, name all three identifiers and take no unknown member (A15)", async () => {
-		const before = (await ledger()).length;
-		const approval = await pending({ to: "A" });
-		const { tool_id, tool_call_id, input_hash } = approval;
-		const decide = (body: object) =>
-			call("POST", `/v1/approvals/${approval.approval_id}/decision`, body, tenant.approver);
-		const good = { decision: "approve", tool_id, tool_call_id, input_hash };
-		for (const bad of [
-			{ ...good, arguments: { to: "B" } },
-			{ ...good, decision: "yes" },
-			{ ...good, decision: true },
-			{ decision: "approve" },
-			{ ...good, reason: null },
-		]) {
-			expect((await decide(bad)).status).toBe(422);
-		}
-		for (const other of [
-			{ ...good, input_hash: "0".repeat(64) },
-			{ ...good, tool_id: "echo" },
-			{ ...good, tool_call_id: "call_x" },
-		]) {
-			expect((await decide(other)).body.code).toBe("approval_mismatch");
-		}
-		expect((await ledger()).length).toBe(before);
-		expect(
-			(await call("GET", "/v1/approvals?status=pending&limit=100", undefined, tenant.approver)).body.data,
-		).toContainEqual(approval);
-		expect((await decide(good)).status).toBe(200);
-		await vi.waitFor(async () => expect((await ledger()).length).toBe(before + 1), { timeout: 5_000 });
-	});
-});
-
-describe("sending", () => {
-	const send202 = (approval: { approval_id: string }, body: object, key: string) =>
-		call("POST", `/v1/approvals/${approval.approval_id}/links`, body, key);
-
-	it("mails a registered approver, and the token is in no answer and no row", async () => {
-		const approval = await pending({ to: "A" });
-		const sent = await send202(approval, { channel: "owner", to: "Approver@Example.com" }, tenant.operator);
-		expect(sent.status).toBe(202);
-		expect(Object.keys(sent.body).sort()).toEqual(["expires_at", "link_id"]);
-		expect(sent.text).not.toContain("/a/");
-		const { results } = await env.DB.prepare("SELECT * FROM audit WHERE tenant_id = ?1 AND action = 'approval.link'")
-			.bind(tenant.tenant_id)
-			.all();
-		expect(results.length).toBe(2);
-		expect(JSON.stringify(results)).not.toMatch(/[0-9a-f]{128}/);
-	});
-
-	it.each([
-		["somebody unknown", { channel: "owner", to: "nobody@example.com" }],
-		["somebody who may not decide", { channel: "owner", to: "reader@example.com" }],
-		["an unknown channel", { channel: "nowhere", to: "approver@example.com" }],
-		["two addresses", { channel: "owner", to: "approver@example.com, thief@evil.test" }],
-	])("refuses %s", async (_what, body) => {
-		expect((await send202(await pending({ to: "A" }), body, tenant.operator)).status).toBe(422);
-	});
-
-	it("needs `approval:send`", async () => {
-		expect(
-			(await send202(await pending({ to: "A" }), { channel: "owner", to: "approver@example.com" }, tenant.reader))
-				.status,
-		).toBe(403);
 	});
 });
