@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { measureAllowed, measureApproved, measureBare } from "./governed.ts";
 import type { Figures } from "./load.ts";
 import { measureStages } from "./stages.ts";
+import { measureStartup } from "./startup.ts";
 import { openWorld } from "./world.ts";
 
 const LANES = 16;
@@ -18,7 +19,7 @@ const TARGETS = {
 	calls_per_second: 700,
 	stages_p50_us: 60,
 	bundle_gzip_kib: 900,
-	started_ms: 1_000,
+	startup_ms: 1_000,
 };
 const scale = process.argv.includes("--quick") ? 0.1 : 1;
 const seconds = 30 * scale;
@@ -31,6 +32,7 @@ function row(name: string, figures: Figures): string {
 }
 
 const stages = measureStages();
+const startup_ms = await measureStartup();
 const world = await openWorld();
 try {
 	// Warm both sides alike: code is compiled, objects are made, connections are open.
@@ -71,7 +73,7 @@ try {
 			world.bundle_gzip_kib <= TARGETS.bundle_gzip_kib,
 			`<= ${TARGETS.bundle_gzip_kib} KiB`,
 		],
-		["start to first answer", world.started_ms, world.started_ms <= TARGETS.started_ms, `<= ${TARGETS.started_ms} ms`],
+		["start-up, active", startup_ms, startup_ms <= TARGETS.startup_ms, `<= ${TARGETS.startup_ms} ms`],
 	];
 	console.log(
 		`${"".padEnd(34)} ${"calls".padStart(6)} ${"rate".padStart(10)} ${"p50 ms".padStart(8)} ${"p95 ms".padStart(8)} ${"p99 ms".padStart(8)}`,
@@ -85,6 +87,8 @@ try {
 	console.log("");
 	for (const [name, value, met, target] of verdicts)
 		console.log(`${met ? "ok  " : "MISS"} ${name.padEnd(34)} ${fixed(value).padStart(9)}   target ${target}`);
+
+	console.log(`     start of workerd to first answer   ${fixed(world.started_ms)}   (Miniflare included)`);
 
 	const machine = {
 		cpu: cpus()[0]?.model ?? "unknown",
@@ -106,6 +110,7 @@ try {
 		over_bare_p50_ms,
 		stages,
 		bundle_gzip_kib: world.bundle_gzip_kib,
+		startup_ms,
 		started_ms: world.started_ms,
 	};
 	const folder = join(import.meta.dirname, "results");

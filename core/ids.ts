@@ -7,8 +7,12 @@ const HEX_32 = /^[0-9a-f]{32}$/;
 /** Random bytes from the shell, `n` of them. */
 export type RandomBytes = (n: number) => Uint8Array;
 
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
 export function hex(bytes: Uint8Array): string {
-	return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+	let text = "";
+	for (const byte of bytes) text += HEX[byte];
+	return text;
 }
 
 /** `run_` and 32 hex digits: 128 random bits, or the leading half of an HMAC over an idempotency key. */

@@ -58,6 +58,9 @@ export type ParsedJson =
 
 type ReviverContext = { source?: string };
 
+const SHORT_MAX_CHARS = 4_096;
+const MAY_BE_LARGE = /\d{16}|\d[eE]/;
+
 /**
  * Parses JSON text and names every integer literal beyond +-(2^53-1): JavaScript would round it silently and canonical
  * JSON could not tell two of them apart (decision 27). `unsafe: "string"` puts the exact digits in as a string instead,
@@ -78,6 +81,9 @@ export function parseJson(text: string, unsafe: "report" | "string" = "report"):
 		return unsafe === "string" ? source : value;
 	}
 	try {
+		// Without a long run of digits or an exponent no number can be that large, and the plain parser is ten times faster.
+		// It nests without limit, though, and whoever walks its value does not: long texts go the careful way.
+		if (text.length <= SHORT_MAX_CHARS && !MAY_BE_LARGE.test(text)) return { ok: true, value: JSON.parse(text) as Json, unsafe_integers: [] };
 		const value = JSON.parse(text, reviver as (this: unknown, key: string, value: unknown) => unknown) as Json;
 		if (found.size === 0) return { ok: true, value, unsafe_integers: [] };
 		const list = locate(value, found);

@@ -86,6 +86,35 @@ export const HTTP_BODY_MAX_BYTES = 4_194_304;
 /** What an error response may say to the planner: enough for a reason, too little to carry data out. */
 export const HTTP_EXCERPT_MAX_CHARS = 500;
 export const HTTP_ERROR_BODY_MAX_BYTES = 16_384;
+/** I2: back-off before the first retry, what it grows by, how far chance moves it (+-), and how many retries there are. */
+export const RETRY_BASE_MS = 500;
+export const RETRY_FACTOR = 3;
+export const RETRY_JITTER_RATIO = 0.2;
+export const RETRIES_MAX = 3;
+/** I2: each retry may take half as long again as the one before. */
+export const RETRY_TIMEOUT_FACTOR = 1.5;
+/** I3: the window of a breaker, the share of failures that opens it, and how long it stays open before a probe. */
+export const BREAKER_WINDOW_MAX_SAMPLES = 10;
+export const BREAKER_FAILURES_MIN_RATIO = 0.6;
+export const BREAKER_OPEN_MS = 30_000;
+/** I5: how long an equal call gets the first one's result, counted from its settlement. */
+export const CLAIM_WINDOW_MS = 300_000;
+/** When a call that waits for an equal one asks again: long against a Durable Object request, short against a tool call. */
+export const CLAIM_RECHECK_MS = 1_000;
+/** I7: the three tiers of the result cache; no declared lifetime outlives the longest. */
+export const CACHE_REALTIME_MS = 600_000;
+export const CACHE_NEAR_REALTIME_MS = 3_600_000;
+export const CACHE_STATIC_MS = 86_400_000;
+/** I6: a snapshot names its age, so it may be old; but no copy of a tenant's data lies around for ever. */
+export const SNAPSHOT_TTL_MS = 7 * 86_400_000;
+/** One gate keeps this many results in this much text; the object's memory (128 MB) stays far away, its disk (10 GB) farther. */
+export const GATE_KEPT_MAX_ENTRIES = 1_000;
+export const GATE_KEPT_MAX_BYTES = 67_108_864;
+/** A larger result is not cached: reading it again costs less than what it would push out. */
+export const CACHE_ENTRY_MAX_BYTES = 1_048_576;
+/** I8: calls in flight per class of tool, over all tenants that share the queue. */
+export const CONCURRENCY_API_MAX = 10;
+export const CONCURRENCY_DATABASE_MAX = 5;
 /** A longer `Retry-After` is cut to this: no upstream may park a tool for ever. */
 export const RETRY_AFTER_MAX_MS = 86_400_000;
 /** An access token is given up this long before it ends, so that none expires on its way. */
@@ -128,3 +157,7 @@ invariant(
 invariant(SANDBOX_RESULT_MAX_BYTES <= RESULT_MAX_BYTES, "a sandbox result is a result");
 invariant(INDEX_ROW_MAX_BYTES < BULK_STATEMENT_MAX_BYTES, "a row fits a bulk statement");
 invariant(PAGE_DEFAULT_ROWS <= PAGE_MAX_ROWS, "page sizes");
+invariant(CACHE_REALTIME_MS < CACHE_NEAR_REALTIME_MS && CACHE_NEAR_REALTIME_MS < CACHE_STATIC_MS, "cache tiers");
+invariant(CACHE_STATIC_MS <= SNAPSHOT_TTL_MS, "a snapshot outlives the cache");
+invariant(CACHE_ENTRY_MAX_BYTES < GATE_KEPT_MAX_BYTES && RESULT_MAX_BYTES < GATE_KEPT_MAX_BYTES, "one result fits a gate");
+invariant(CLAIM_RECHECK_MS < CLAIM_WINDOW_MS, "a waiting call asks within the window");

@@ -49,7 +49,7 @@ async function bundleSize(): Promise<string> {
 
 /** `detail` says which of a step's answers is worth a word behind its name. */
 const steps: { name: string; run: () => Promise<string>; detail?: boolean }[] = [
-	{ name: "format and lint (biome)", run: tool("@biomejs/biome/bin/biome", "check", ".") },
+	{ name: "format and lint (biome)", run: tool("@biomejs/biome/bin/biome", "check", "--max-diagnostics=20", ".") },
 	{ name: "lint with types (oxlint)", run: tool("oxlint/bin/oxlint", "--type-aware", "--deny-warnings") },
 	{ name: "types", run: tool("typescript/bin/tsc", "-p", "tsconfig.json") },
 	{ name: "types of core, without the world", run: tool("typescript/bin/tsc", "-p", "tsconfig.core.json") },

@@ -7,6 +7,7 @@
 import { join } from "node:path";
 import { bundleWorker } from "./local/bundle.ts";
 import { seedWithFreshKeys } from "./local/development-keys.ts";
+import { whenNpmIsGone } from "./local/npm-parent.ts";
 import { migrate, type Served, serve } from "./local/serve.ts";
 import {
 	type Credentials,
@@ -116,14 +117,14 @@ async function start(): Promise<Served> {
 /** While it starts there is nothing to end in order: the leash takes workerd down. A second signal does not wait. */
 let served: Served | undefined;
 let ending = false;
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-	process.on(signal, () => {
-		if (served === undefined || ending) process.exit(ending ? 1 : 0);
-		ending = true;
-		const exit = (): void => process.exit(0);
-		served.stop().then(exit, exit);
-	});
+function end(): void {
+	if (served === undefined || ending) process.exit(ending ? 1 : 0);
+	ending = true;
+	const exit = (): void => process.exit(0);
+	served.stop().then(exit, exit);
 }
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, end);
+whenNpmIsGone(end);
 
 try {
 	served = await start();

@@ -318,10 +318,11 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return state === null ? notFound() : { ok: true, value: runView(state, store, this.#runtime.recentCalls()) };
 	}
 
+	/** The run's calls in a decision's answer are those of its turn: an answer does not grow with the run's past. */
 	#turnView(turn: number): TurnView {
-		const { state, store } = this.#runtime;
-		const run = runView(state as RunState, store, this.#runtime.recentCalls());
-		return { run, messages: turnMessages(store.callsOfTurn(turn)), pending_approvals: run.pending_approvals };
+		const calls = this.#runtime.callsOfTurn(turn);
+		const run = runView(this.#runtime.state as RunState, this.#runtime.store, calls);
+		return { run, messages: turnMessages(calls), pending_approvals: run.pending_approvals };
 	}
 }
 

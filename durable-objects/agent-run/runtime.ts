@@ -29,7 +29,7 @@ import { Stream } from "./stream.ts";
 import { Waiters } from "./waiters.ts";
 
 /** How long a step's rows may wait for their way to D1, so that several go together, ms. */
-const FLUSH_DELAY_MS = 250;
+const FLUSH_DELAY_MS = 1_000;
 /** When the alarm looks after rows whose flush failed or died with the object, ms. */
 const FLUSH_RETRY_MS = 10_000;
 /** An attempt that outlives this says RUNNING by itself; a shorter one says it when it ends, and saves a transaction. */
@@ -249,6 +249,13 @@ export class Runtime {
 			else this.step({ kind: "due", what: kind, ref, world: await this.world() });
 		}
 		this.store.arm(Date.now());
+	}
+
+	/** A turn's calls in the planner's order; from memory when they are among the newest. */
+	callsOfTurn(turn: number): CallRecord[] {
+		const recent = this.recentCalls();
+		const whole = recent.length < RUN_VIEW_CALLS || (recent[0]?.turn ?? 0) < turn;
+		return whole ? recent.filter((call) => call.turn === turn) : this.store.callsOfTurn(turn);
 	}
 
 	recentCalls(): CallRecord[] {

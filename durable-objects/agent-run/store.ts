@@ -26,6 +26,9 @@ CREATE TABLE request (key TEXT PRIMARY KEY, hash TEXT NOT NULL, turn INTEGER NOT
 CREATE TABLE script (n INTEGER PRIMARY KEY, doc TEXT NOT NULL);
 `;
 
+/** Five bound values each, and SQLite in an object binds 100 at most. */
+const LOG_ROWS_PER_STATEMENT = 20;
+
 /** A doc that starts so lies in `body`. No JSON text begins with it. */
 const CHUNKED = "§";
 
@@ -83,10 +86,13 @@ export class RunStore {
 	/** Writes one step's rows. Call it inside `transaction`. Arms the one alarm over the due-table in the same transaction. */
 	save(rows: readonly Row[], now: number): void {
 		let timers = false;
+		const log: LogRow[] = [];
 		for (const row of rows) {
-			this.#write(row);
+			if (row.table === "log") log.push(row.doc);
+			else this.#write(row);
 			timers ||= row.table === "due" || row.table === "due_done";
 		}
+		for (let at = 0; at < log.length; at += LOG_ROWS_PER_STATEMENT) this.#writeLog(log.slice(at, at + LOG_ROWS_PER_STATEMENT));
 		if (timers) this.arm(now);
 	}
 
@@ -129,11 +135,9 @@ export class RunStore {
 			case "definition":
 				sql.exec("INSERT INTO definition VALUES (?, ?) ON CONFLICT DO NOTHING", row.doc.definition_hash, JSON.stringify(row.doc));
 				return;
-			case "log": {
-				const { seq, at, event, data, audit } = row.doc;
-				sql.exec("INSERT INTO log VALUES (?, ?, ?, ?, ?)", seq, at, event, this.#pack(`log:${seq}`, data), audit === null ? null : this.#pack(`audit:${seq}`, audit));
+			case "log":
+				this.#writeLog([row.doc]);
 				return;
-			}
 			case "due":
 				sql.exec("INSERT INTO due VALUES (?, ?, ?) ON CONFLICT (kind, ref) DO UPDATE SET at = excluded.at", row.kind, row.ref, row.at);
 				return;
@@ -141,6 +145,18 @@ export class RunStore {
 				sql.exec("DELETE FROM due WHERE kind = ? AND ref = ?", row.kind, row.ref);
 				return;
 		}
+	}
+
+	/** Several entries in one statement: a governed call logs about nine, and each statement has its own price. */
+	#writeLog(rows: readonly LogRow[]): void {
+		const binds = rows.flatMap(({ seq, at, event, data, audit }) => [
+			seq,
+			at,
+			event,
+			this.#pack(`log:${seq}`, data),
+			audit === null ? null : this.#pack(`audit:${seq}`, audit),
+		]);
+		this.#sql.exec(`INSERT INTO log VALUES ${rows.map(() => "(?, ?, ?, ?, ?)").join(", ")}`, ...binds);
 	}
 
 	/** An alarm that rings early finds nothing and is set again: cheaper than moving it with every call. */

@@ -31,7 +31,16 @@ export function runView(state: RunState, store: RunStore, calls: readonly CallRe
 }
 
 /** A large result is answered by reference here (decision 2); `GET …/calls/:tool_call_id` has it whole. */
+const made = new WeakMap<CallRecord, CallView>();
+
 export function callView(call: CallRecord, whole = false): CallView {
+	if (whole) return viewOf(call, true);
+	const found = made.get(call) ?? viewOf(call, false);
+	made.set(call, found);
+	return found;
+}
+
+function viewOf(call: CallRecord, whole: boolean): CallView {
 	const { ordinal: _o, definition_hash: _d, frozen: _f, boot_id: _b, rule_ids: _r, policy_rev: _p, ...rest } = call;
 	const { deadline_at: _a, running_logged: _l, superseded_by: _s, arguments_text: _t, ...view } = rest;
 	if (whole) return view;

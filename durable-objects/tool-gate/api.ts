@@ -3,21 +3,8 @@
  * that declare a rate limit, a key or a cache, or whose breaker is known not to be closed, come here before they start;
  * every other call reports afterwards, and a success pays no hop at all.
  */
+import type { BreakerView, GateNeeds, GateOutcome } from "#core/invoke/gate-keys.ts";
 import type { Json } from "#core/json.ts";
-
-/** How an attempt ended, for the breaker: refusals, denials and 4xx other than 429 are `neutral` (I3). */
-export type GateOutcome = "success" | "fault" | "neutral";
-
-export type GateNeeds = {
-	readonly criticality: "core" | "normal" | "non_core";
-	readonly rate_limit: { readonly requests_per_minute: number; readonly burst: number } | null;
-	/** Keyed idempotency: one key per tool + arguments + session + principal + target. */
-	readonly claim: { readonly key: string } | null;
-	/** Declared reads: one key per tool version + arguments + data scope. */
-	readonly cache: { readonly key: string; readonly ttl_ms: number } | null;
-	/** The last good result under this key may stand in when the tool is down (`fallback: snapshot`). */
-	readonly snapshot: { readonly key: string } | null;
-};
 
 export type Stored = { readonly result: Json; readonly notes: readonly string[]; readonly at: number; readonly tool_call_id: string };
 
@@ -34,8 +21,6 @@ export type GateAnswer =
 	| { readonly verdict: "replay_unknown"; readonly tool_call_id: string }
 	| { readonly verdict: "cached"; readonly stored: Stored };
 
-export type BreakerView = { readonly state: "closed" | "open" | "half_open"; readonly until: number | null; readonly samples: number; readonly failures: number };
-
 export type GateReport = { readonly breaker: BreakerView };
 
 type Named = { readonly v: 1; readonly tenant_id: string; readonly tool_id: string };
@@ -45,7 +30,8 @@ export interface ToolGateApi {
 	enter(ask: Named & { readonly tool_call_id: string; readonly needs: GateNeeds; readonly hold_ms: number }): Promise<GateAnswer>;
 	/**
 	 * The pass comes back. `settle` says what became of the claim: `done` keeps the result for the window (5 min from now),
-	 * `unknown` keeps that, `free` lets the next one try. A success stores cache and snapshot where `needs` names keys.
+	 * `unknown` keeps that, `free` lets the next one try, `keep` leaves it with this call, which tries again: freed between
+	 * two attempts of a keyed write, an equal call would act under a second upstream key. A success stores cache and snapshot where `needs` names keys.
 	 * Repeatable: a second `leave` of the same call changes nothing.
 	 */
 	leave(
@@ -53,14 +39,25 @@ export interface ToolGateApi {
 			readonly tool_call_id: string;
 			readonly needs: GateNeeds;
 			readonly outcome: GateOutcome;
-			readonly settle: "done" | "unknown" | "free";
+			readonly settle: "done" | "unknown" | "free" | "keep";
 			readonly stored: Stored | null;
 			/** 429: nobody of this tenant calls the tool before this has passed. */
 			readonly pause_ms: number | null;
 		},
 	): Promise<GateReport>;
-	/** Attempts of calls that needed no pass: failures at once, successes in bulk. */
-	report(ask: Named & { readonly criticality: GateNeeds["criticality"]; readonly successes: number; readonly failures: number; readonly pause_ms: number | null }): Promise<GateReport>;
+	/**
+	 * Attempts of calls that needed no pass: failures at once, successes in bulk. `started_at`: of the earliest of them, ms;
+	 * what started before the breaker last changed does not count.
+	 */
+	report(
+		ask: Named & {
+			readonly criticality: GateNeeds["criticality"];
+			readonly successes: number;
+			readonly failures: number;
+			readonly pause_ms: number | null;
+			readonly started_at?: number;
+		},
+	): Promise<GateReport>;
 	/** Drops cached results (a declared write happened). */
 	invalidate(ask: Named): Promise<void>;
 	view(ask: Named & { readonly criticality: GateNeeds["criticality"] }): Promise<GateReport & { readonly cached: number; readonly claims: number; readonly hits: number; readonly misses: number; readonly paused_until: number | null }>;

@@ -1,7 +1,7 @@
 /** Field cases T01, T03, T05, T09, A22 through HTTP: what a planner may get wrong, and what its call is hashed from. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { call, seedTenant, type TestTenant } from "../support/client.ts";
-import { approve, callOf, decide, externalRun, ledger, ledgerTool, messageOf, PAY, READ, rested, turn } from "./tools.ts";
+import { approve, callOf, decide, externalRun, getRun, ledger, ledgerTool, messageOf, PAY, READ, rested, turn } from "./tools.ts";
 
 let tenant: TestTenant;
 let pay: string;
@@ -56,13 +56,15 @@ describe("T05: repeated provider ids", () => {
 		const run = await externalRun(tenant);
 		const one = await decide(tenant, run.run_id, turn(["find", "call_0", { q: "a" }]));
 		const two = await decide(tenant, run.run_id, turn(["find", "call_0", { q: "b" }]));
-		expect(callOf(two.run, "call_0", 0).arguments).toEqual({ q: "a" });
-		expect(callOf(two.run, "call_0", 1).arguments).toEqual({ q: "b" });
+		expect(callOf(two.run, "call_0").arguments).toEqual({ q: "b" });
+		const both = await getRun(tenant, run.run_id);
+		expect(callOf(both, "call_0", 0).arguments).toEqual({ q: "a" });
+		expect(callOf(both, "call_0", 1).arguments).toEqual({ q: "b" });
 		expect(one.messages).toHaveLength(1);
 		const three = await decide(tenant, run.run_id, turn(["pay", "x", { to: "A", amount: 1 }], ["pay", "x", { to: "B", amount: 2 }]));
 		expect(three.messages.map((message: any) => message.tool_call_id)).toEqual(["x", "x"]);
 		expect(three.pending_approvals).toHaveLength(2);
-		const ids = new Set(three.run.calls.map((found: any) => found.tool_call_id));
+		const ids = new Set((await getRun(tenant, run.run_id)).calls.map((found: any) => found.tool_call_id));
 		expect(ids.size).toBe(4);
 		const since = (await ledger(pay)).length;
 		const second = three.pending_approvals.find((found: any) => found.arguments.to === "B");

@@ -60,6 +60,12 @@ describe("npm start", () => {
 		await second.kill();
 	});
 
+	it("does not outlive an npm that was killed", async () => {
+		const orphan = await Instance.start(stateFolder());
+		orphan.process.child.kill("SIGKILL");
+		await until("port free", 15_000, async () => ((await isListening(orphan.port)) ? undefined : true));
+	});
+
 	it("ends on SIGTERM with nothing left, and starts again on the same port with fresh keys and the same secret", async () => {
 		const before = await Instance.start(stateFolder());
 		const secret = readFileSync(join(before.folder, "master-secret"), "utf8");

@@ -2,6 +2,7 @@
 export { Executor } from "#adapters/wasm/executor.ts";
 export { AgentRun } from "#objects/agent-run/agent-run.ts";
 export { TenantControl } from "#objects/tenant-control/tenant-control.ts";
+export { ToolGate } from "#objects/tool-gate/tool-gate.ts";
 
 import { app } from "./app.ts";
 

@@ -19,12 +19,19 @@ export async function readJsonObject(
 	const type = req.header("content-type");
 	if (type === undefined && optional && req.raw.body === null) return undefined;
 	if (type !== undefined || !optional) requireJson(type);
-	const bytes = await readBytes(req.raw.body);
+	// The runtime holds a body to the length it declares; only one that declares none is counted here.
+	const bytes = declared > 0 ? new Uint8Array(await whole(req.raw)) : await readBytes(req.raw.body);
 	if (bytes.byteLength === 0 && optional) return undefined;
 	requireJson(type);
 	const value = parse(decode(bytes));
 	if (!isJsonObject(value)) throw invalidField("", "type_mismatch", "the body is not an object", "a JSON object");
 	return value;
+}
+
+async function whole(request: Request): Promise<ArrayBuffer> {
+	return request.arrayBuffer().catch(() => {
+		throw problem("malformed_body", "the body ended before it was complete");
+	});
 }
 
 /** Every byte of a body, or 413 as soon as the cap is passed: what follows is not read. */
