@@ -9,7 +9,13 @@ import { outside } from "./tests/support/outside.ts";
 export default defineConfig({
 	test: {
 		projects: [
-			{ test: { name: "core", include: ["core/**/*.test.ts", "tests/architecture/**/*.test.ts", "tests/simulation/**/*.test.ts"], environment: "node" } },
+			{
+				test: {
+					name: "core",
+					include: ["core/**/*.test.ts", "tests/architecture/**/*.test.ts", "tests/simulation/**/*.test.ts"],
+					environment: "node",
+				},
+			},
 			{
 				plugins: [
 					cloudflareTest(async () => ({

@@ -29,10 +29,11 @@ export function runPart(id: string): string | undefined {
 export const approvalId = (part: string, random: RandomBytes): string => `apr_${part}_${hex(random(16))}`;
 export const toolCallId = (part: string, random: RandomBytes): string => `call_${part}_${hex(random(16))}`;
 export const evidenceId = (part: string, random: RandomBytes): string => `ev_${part}_${hex(random(16))}`;
+export const artifactId = (part: string, random: RandomBytes): string => `art_${part}_${hex(random(16))}`;
 
-/** The run id that an approval, call or evidence id belongs to, or undefined when the text is none of them. */
+/** The run id that an approval, call, evidence or artifact id belongs to, or undefined when the text is none of them. */
 export function runOf(id: string): string | undefined {
-	const found = /^(?:apr|call|ev)_([0-9a-f]{32})_[0-9a-f]{32}$/.exec(id);
+	const found = /^(?:apr|call|ev|art)_([0-9a-f]{32})_[0-9a-f]{32}$/.exec(id);
 	return found?.[1] === undefined ? undefined : runId(found[1]);
 }
 

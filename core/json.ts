@@ -83,7 +83,8 @@ export function parseJson(text: string, unsafe: "report" | "string" = "report"):
 	try {
 		// Without a long run of digits or an exponent no number can be that large, and the plain parser is ten times faster.
 		// It nests without limit, though, and whoever walks its value does not: long texts go the careful way.
-		if (text.length <= SHORT_MAX_CHARS && !MAY_BE_LARGE.test(text)) return { ok: true, value: JSON.parse(text) as Json, unsafe_integers: [] };
+		if (text.length <= SHORT_MAX_CHARS && !MAY_BE_LARGE.test(text))
+			return { ok: true, value: JSON.parse(text) as Json, unsafe_integers: [] };
 		const value = JSON.parse(text, reviver as (this: unknown, key: string, value: unknown) => unknown) as Json;
 		if (found.size === 0) return { ok: true, value, unsafe_integers: [] };
 		const list = locate(value, found);

@@ -30,6 +30,20 @@ export const LEASE_TTL_MS = 5_000;
 export const KEY_CACHE_TTL_MS = 5_000;
 /** Decision 17: a halted run looks again. */
 export const HALT_RECHECK_MS = 30_000;
+/** Decision 17: past halts that a lease tells of, for approvals that they froze. No approval is older, but for its frozen time. */
+export const HALT_MEMORY_MS = 30 * 86_400_000;
+/** Intervals in a lease, about 70 bytes each, open ones first: every run of the tenant fetches it every LEASE_TTL_MS. */
+export const HALTED_MAX_INTERVALS = 200;
+/** Open halts of tools; as many of the tenant as a whole, counted apart, so that no flood of the one bars the other. */
+export const HALTS_OPEN_MAX = 100;
+/** The latest halts, which a tenant's object still lists when they have ended; the audit keeps all. */
+export const HALTS_KEPT_MAX = 200;
+/** How long a tenant's lease may wait for the platform's word; after that the last one stands. */
+export const PLATFORM_ASK_MS = 1_000;
+/** A breaker that nobody has called since is off the list: the next call asks the gate as if it were the first. */
+export const BREAKER_MEMORY_MS = 3_600_000;
+/** Open breakers in a lease, the latest ones; a run that is not told pays a hop (decision 16). */
+export const BREAKERS_LEASED_MAX = 1_000;
 /** `Prefer: wait` at most. */
 export const PREFER_WAIT_MAX_S = 60;
 /** Calls in one planner turn: a bound against a runaway model, well above what providers emit. */
@@ -55,6 +69,12 @@ export const RESULT_INLINE_MAX_BYTES = 65_536;
 /** I10: a result above this is cut and stored, never handed to the planner whole. */
 export const RESULT_MAX_BYTES = 8_388_608;
 export const RESULT_TO_PLANNER_MAX_BYTES = 65_536;
+/** I10, decision 2: from here on a result is an artifact; its run keeps a reference and a preview. */
+export const ARTIFACT_MIN_BYTES = 262_144;
+/** Half of what a planner gets of a result, so that reference, notes and frame fit beside it uncut. */
+export const ARTIFACT_PREVIEW_MAX_BYTES = 32_768;
+/** R2 gets this long for an upload, and for the beginning of an answer: a call or a client waits for it. */
+export const ARTIFACT_STORE_MS = 10_000;
 /** `GET` of a run shows this many last calls (decision 2). */
 export const RUN_VIEW_CALLS = 50;
 /** D3: rows of a query without an explicit limit. */
@@ -150,6 +170,15 @@ invariant(APPROVAL_TTL_DEFAULT_MS <= APPROVAL_TTL_MAX_MS, "approval lifetime");
 invariant(LINK_TTL_MS <= APPROVAL_TTL_DEFAULT_MS, "a link ends before its approval");
 invariant(ARGUMENTS_MAX_BYTES < BODY_MAX_BYTES, "arguments fit a request");
 invariant(RESULT_INLINE_MAX_BYTES <= BODY_CHUNK_BYTES, "inline results fit one row");
+invariant(ARTIFACT_MIN_BYTES < RESULT_MAX_BYTES, "a result may stay inline when artifacts cannot be stored");
+invariant(
+	ARTIFACT_PREVIEW_MAX_BYTES + 4_096 <= RESULT_INLINE_MAX_BYTES,
+	"a preview and its reference are shown inline",
+);
+invariant(ARTIFACT_PREVIEW_MAX_BYTES + 4_096 <= RESULT_TO_PLANNER_MAX_BYTES, "a planner gets the preview uncut");
+invariant(HALT_MEMORY_MS >= APPROVAL_TTL_MAX_MS, "a halt is remembered as long as an approval may wait");
+invariant(HALTS_OPEN_MAX < HALTED_MAX_INTERVALS, "a lease has room for every tool's open halt and the tenant's");
+invariant(PLATFORM_ASK_MS < LEASE_TTL_MS, "the platform's word is asked for within a lease");
 invariant(
 	ENGINE_INSTANCES_MAX * ENGINE_MEMORY_MAX_PAGES * 65_536 <= CODE_MEMORY_MAX_BYTES,
 	"engines share the code memory",
@@ -159,5 +188,8 @@ invariant(INDEX_ROW_MAX_BYTES < BULK_STATEMENT_MAX_BYTES, "a row fits a bulk sta
 invariant(PAGE_DEFAULT_ROWS <= PAGE_MAX_ROWS, "page sizes");
 invariant(CACHE_REALTIME_MS < CACHE_NEAR_REALTIME_MS && CACHE_NEAR_REALTIME_MS < CACHE_STATIC_MS, "cache tiers");
 invariant(CACHE_STATIC_MS <= SNAPSHOT_TTL_MS, "a snapshot outlives the cache");
-invariant(CACHE_ENTRY_MAX_BYTES < GATE_KEPT_MAX_BYTES && RESULT_MAX_BYTES < GATE_KEPT_MAX_BYTES, "one result fits a gate");
+invariant(
+	CACHE_ENTRY_MAX_BYTES < GATE_KEPT_MAX_BYTES && RESULT_MAX_BYTES < GATE_KEPT_MAX_BYTES,
+	"one result fits a gate",
+);
 invariant(CLAIM_RECHECK_MS < CLAIM_WINDOW_MS, "a waiting call asks within the window");

@@ -60,6 +60,10 @@ export type InvokeOutcome =
 export type Success = Extract<InvokeOutcome, { kind: "success" }>;
 export type Failed = Extract<InvokeOutcome, { kind: "failed" }>;
 
-export function failed(code: FaultCode, message: string, more: Partial<Omit<Failed, "kind" | "code" | "message">> = {}): Failed {
+export function failed(
+	code: FaultCode,
+	message: string,
+	more: Partial<Omit<Failed, "kind" | "code" | "message">> = {},
+): Failed {
 	return { kind: "failed", code, message, effect: "none", retryable: false, ...more };
 }

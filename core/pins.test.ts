@@ -11,11 +11,23 @@ import { APPROVAL_STATUSES, CALL_STATES, EVENT_NAMES, RUN_STATUSES } from "./run
 
 it.each([
 	["pipeline", PIPELINE, "registry surface availability exposure normalize policy approval invoke evidence"],
-	["run status", RUN_STATUSES, "planning executing awaiting_approval awaiting_decision completed failed cancelled suspended"],
-	["call state", CALL_STATES, "REFUSED AWAITING_APPROVAL DENIED EXPIRED PENDING DISPATCHED RUNNING COMPLETED FAILED TIMEOUT OUTCOME_UNKNOWN"],
+	[
+		"run status",
+		RUN_STATUSES,
+		"planning executing awaiting_approval awaiting_decision completed failed cancelled suspended",
+	],
+	[
+		"call state",
+		CALL_STATES,
+		"REFUSED AWAITING_APPROVAL DENIED EXPIRED PENDING DISPATCHED RUNNING COMPLETED FAILED TIMEOUT OUTCOME_UNKNOWN",
+	],
 	["approval status", APPROVAL_STATUSES, "pending approved denied expired superseded consumed"],
 	["evidence outcome", EVIDENCE_OUTCOMES, "success failed timeout denied refused waiting unknown"],
-	["event", EVENT_NAMES, "run.status turn.started exposure.selected message.delta call.state approval.requested approval.decided evidence.recorded chain.step run.finished"],
+	[
+		"event",
+		EVENT_NAMES,
+		"run.status turn.started exposure.selected message.delta call.state approval.requested approval.decided evidence.recorded chain.step run.finished",
+	],
 	[
 		"refusal reason",
 		REFUSAL_REASONS,

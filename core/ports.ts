@@ -3,10 +3,11 @@
  * twin (where one exists) and the real thing both pass. Nothing here is async by accident: what `apply()` uses is
  * synchronous (decision 1), what is gathered before or performed after is a promise.
  */
-import type { InvokeOutcome } from "./outcome.ts";
+
 import type { Json, JsonObject } from "./json.ts";
-import type { ToolDescriptor, ToolVersion } from "./registry/descriptor.ts";
+import type { InvokeOutcome } from "./outcome.ts";
 import type { Authority, Principal } from "./principal.ts";
+import type { ToolDescriptor, ToolVersion } from "./registry/descriptor.ts";
 
 /** The part of an AbortSignal that core names; shells pass the real thing. */
 export interface CancelSignal {
@@ -52,9 +53,11 @@ export interface AuthorityStore {
 /** Secrets at rest: write-only over the API, opened only for an invocation of an allowed tool towards an allowed host. */
 export interface SecretVault {
 	/** The plain secret, or a refusal when it does not exist or is not meant for this tool and host. `host` is `host[:port]`; null for uses that leave no host (none today). */
-	open(tenant_id: string, name: string, use: { tool_id: string; host: string | null }): Promise<
-		{ ok: true; value: string; version: number } | { ok: false; reason: "unknown_secret" | "not_allowed" }
-	>;
+	open(
+		tenant_id: string,
+		name: string,
+		use: { tool_id: string; host: string | null },
+	): Promise<{ ok: true; value: string; version: number } | { ok: false; reason: "unknown_secret" | "not_allowed" }>;
 }
 
 /** A planner's turn as the machine takes it: raw argument text, unrepaired. */
@@ -88,7 +91,9 @@ export type PlannerMessage =
 			readonly role: "assistant";
 			readonly content: string | null;
 			readonly reasoning_content?: string | undefined;
-			readonly tool_calls?: readonly { id: string; type: "function"; function: { name: string; arguments: string } }[] | undefined;
+			readonly tool_calls?:
+				| readonly { id: string; type: "function"; function: { name: string; arguments: string } }[]
+				| undefined;
 	  }
 	| { readonly role: "tool"; readonly tool_call_id: string; readonly content: string };
 
@@ -183,6 +188,24 @@ export interface EvidenceLedger {
 	append(batch: LedgerBatch): Promise<void>;
 }
 
+/** I10: a result too large to keep with its run. `text` is well-formed; whoever may read the run may read the artifact. */
+export type NewArtifact = {
+	readonly tenant_id: string;
+	readonly run_id: string;
+	readonly tool_call_id: string;
+	/** One of Belay's own, never a tool's word: it is the content type of the answer. */
+	readonly media_type: "application/json" | "text/plain";
+	readonly text: string;
+};
+/** `bytes` of its UTF-8; `sha256` of them, 64 lowercase hex digits. */
+export type StoredArtifact = { readonly artifact_id: string; readonly bytes: number; readonly sha256: string };
+
+/** R2 as calls write it. Reading streams, which core has no type for: see `adapters/r2`. */
+export interface ArtifactStore {
+	/** Rejects when the store is away or too slow. A second call stores a second artifact. */
+	put(artifact: NewArtifact): Promise<StoredArtifact>;
+}
+
 /** What TenantControl says, leased (decision 12). */
 export type Lease = {
 	readonly policy_rev: number;
@@ -190,6 +213,8 @@ export type Lease = {
 	readonly revoked_principals: readonly string[];
 	/** Open halts: `scope` is `tenant` or `tool:<tool_id>`. */
 	readonly halts: readonly { scope: string; since: number }[];
+	/** Halts that overlap the last HALT_MEMORY_MS, open (`until` null) and ended, merged per scope: what `haltedMs` adds up. */
+	readonly halted: readonly { scope: string; since: number; until: number | null }[];
 	readonly open_breakers: readonly { tool_id: string; until: number }[];
 	/** When this was said, ms since the epoch; it holds for LEASE_TTL_MS. */
 	readonly issued_at: number;

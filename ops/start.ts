@@ -27,6 +27,7 @@ const PASSED_ON = [
 	"BELAY_PLANNER_MODEL",
 	"BELAY_MAIL_FROM",
 	"BELAY_DEV_UPSTREAMS",
+	"BELAY_PLATFORM_TENANT",
 ] as const;
 const PORT_DEFAULT = 8787;
 /** How long the Worker may take to answer its first health check. */

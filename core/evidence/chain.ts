@@ -32,7 +32,10 @@ export function verifyEvidence(
 	let last_seq = 0;
 	for (const [index, { hash, signature, ...body }] of records.entries()) {
 		const holds =
-			body.prev_hash === prev_hash && body.seq > last_seq && digest(canonicalJson(body)) === hash && verify(hash, signature);
+			body.prev_hash === prev_hash &&
+			body.seq > last_seq &&
+			digest(canonicalJson(body)) === hash &&
+			verify(hash, signature);
 		if (!holds) return { valid: false, checked: index, broken_at: body.seq };
 		prev_hash = hash;
 		last_seq = body.seq;

@@ -29,4 +29,3 @@ export const evidence = z.object({
 	signature: z.string(),
 });
 export type Evidence = z.infer<typeof evidence>;
-

@@ -13,7 +13,9 @@ export function statement(outcome: EvidenceOutcome, subject: ToolDescriptor | nu
 			return {
 				proves: ["the tool was invoked with exactly this frozen input", "the tool answered with the recorded result"],
 				does_not_prove: [
-					subject?.effect === "read" ? "that the data were true or complete" : "that the effect is visible to its recipient",
+					subject?.effect === "read"
+						? "that the data were true or complete"
+						: "that the effect is visible to its recipient",
 					NOT_THE_GOAL,
 				],
 			};
@@ -23,14 +25,26 @@ export function statement(outcome: EvidenceOutcome, subject: ToolDescriptor | nu
 				does_not_prove: ["that a later attempt would fail", NOT_THE_GOAL],
 			};
 		case "timeout":
-			return { proves: ["the tool was invoked and did not answer in time"], does_not_prove: ["that the tool did nothing", NOT_THE_GOAL] };
+			return {
+				proves: ["the tool was invoked and did not answer in time"],
+				does_not_prove: ["that the tool did nothing", NOT_THE_GOAL],
+			};
 		case "unknown":
-			return { proves: ["the call was dispatched with exactly this frozen input"], does_not_prove: ["that the effect happened", "that it did not happen"] };
+			return {
+				proves: ["the call was dispatched with exactly this frozen input"],
+				does_not_prove: ["that the effect happened", "that it did not happen"],
+			};
 		case "denied":
-			return { proves: ["a person decided against this exact call, or let it expire", "the tool was not invoked"], does_not_prove: [NOT_THE_GOAL] };
+			return {
+				proves: ["a person decided against this exact call, or let it expire", "the tool was not invoked"],
+				does_not_prove: [NOT_THE_GOAL],
+			};
 		case "refused":
 			return { proves: ["the call was refused before any invocation"], does_not_prove: [NOT_THE_GOAL] };
 		case "waiting":
-			return { proves: ["this exact call was put before an approver", "the tool has not been invoked"], does_not_prove: ["what the approver will decide"] };
+			return {
+				proves: ["this exact call was put before an approver", "the tool has not been invoked"],
+				does_not_prove: ["what the approver will decide"],
+			};
 	}
 }

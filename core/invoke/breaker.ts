@@ -56,7 +56,10 @@ export function record(
 	if (breaker.until !== null) return breaker;
 	if (ended.started_at !== null && ended.started_at < breaker.changed_at) return breaker;
 	let next = breaker;
-	for (const [failure, count] of [[false, ended.successes], [true, ended.failures]] as const) {
+	for (const [failure, count] of [
+		[false, ended.successes],
+		[true, ended.failures],
+	] as const) {
 		for (let i = 0; i < Math.min(count, BREAKER_WINDOW_MAX_SAMPLES); i++) {
 			next = { ...next, window: [...next.window, failure].slice(-BREAKER_WINDOW_MAX_SAMPLES) };
 			if (trips(next, criticality)) return opened(now);

@@ -5,25 +5,34 @@
 import type { Json } from "../json.ts";
 import type { InvokeOutcome } from "../outcome.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
-import { repeatable } from "./repeatable.ts";
 
 export type Classified = {
 	readonly state: "COMPLETED" | "FAILED" | "TIMEOUT" | "OUTCOME_UNKNOWN";
 	readonly evidence: "success" | "failed" | "timeout" | "unknown";
-	readonly error: { readonly code: string; readonly message: string; readonly retryable: boolean; readonly detail?: Json } | null;
+	readonly error: {
+		readonly code: string;
+		readonly message: string;
+		readonly retryable: boolean;
+		readonly detail?: Json;
+	} | null;
 };
 
 /**
- * Decision 31: an unkeyed write whose answer did not arrive is unknown, whatever the runtime says of the connection
- * (decision 32). A read that times out is a time-out; a fault without effect is a failure.
+ * Decision 31: a write whose answer did not arrive is unknown, whatever the runtime says of the connection (decision 32);
+ * one that may be repeated has been, before it comes here. A read that times out is a time-out; a fault without effect
+ * is a failure.
  */
 export function classify(outcome: InvokeOutcome, descriptor: ToolDescriptor): Classified {
 	if (outcome.kind === "success") return { state: "COMPLETED", evidence: "success", error: null };
-	const mayHaveActed = outcome.effect === "possible" && repeatable(descriptor) === "no";
+	const mayHaveActed = outcome.effect === "possible" && descriptor.effect !== "read";
 	if (mayHaveActed) {
 		const how = outcome.kind === "timeout" ? `no answer in time (${outcome.phase})` : outcome.message;
 		const message = `the tool was asked and its answer is not known: ${how}; it may or may not have acted`;
-		return { state: "OUTCOME_UNKNOWN", evidence: "unknown", error: { code: "outcome_unknown", message, retryable: false } };
+		return {
+			state: "OUTCOME_UNKNOWN",
+			evidence: "unknown",
+			error: { code: "outcome_unknown", message, retryable: false },
+		};
 	}
 	if (outcome.kind === "timeout") {
 		const message = `no answer in time (${outcome.phase})`;

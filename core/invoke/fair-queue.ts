@@ -9,7 +9,12 @@ export type ConcurrencyClass = "api" | "database";
 
 /** `start` is the virtual start of the call at the head, fixed when it gets there: a waiting call never moves back. */
 type Flow = { start: number; finish: number; readonly waiting: { readonly id: string; readonly seq: number }[] };
-type Lane = { readonly limit: number; readonly running: Set<string>; readonly flows: Map<string, Flow>; virtual: number };
+type Lane = {
+	readonly limit: number;
+	readonly running: Set<string>;
+	readonly flows: Map<string, Flow>;
+	virtual: number;
+};
 
 export class FairQueue {
 	readonly #lanes: Record<ConcurrencyClass, Lane>;

@@ -121,6 +121,8 @@ export const toolDescriptor = z.strictObject({
 	on_unknown: z
 		.union([z.enum(["report", "ask", "fail"]), z.string().regex(/^reconcile:[a-z][a-z0-9_]{0,63}$/)])
 		.default("report"),
+	/** Tools whose stored results a success of this one makes stale (I7). */
+	invalidates: z.array(text(256)).max(20).default([]),
 	criticality: z.enum(["core", "normal", "non_core"]).default("normal"),
 	cost: z.strictObject({ amount: z.number().min(0), currency: text(8).default("USD") }).optional(),
 	example_queries: z.array(text(512)).max(20).default([]),

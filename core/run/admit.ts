@@ -4,7 +4,7 @@
  */
 import { judgeApproval } from "../approval/ask.ts";
 import { summarize } from "../approval/grant.ts";
-import { toolCallId, approvalId } from "../ids.ts";
+import { approvalId, toolCallId } from "../ids.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { APPROVAL_TTL_DEFAULT_MS, CALLS_PER_TURN_MAX } from "../limits.ts";
 import { freeze } from "../normalize/freeze.ts";
@@ -13,8 +13,8 @@ import { readArguments } from "../planner/arguments.ts";
 import { fillPlaceholders } from "../planner/placeholders.ts";
 import { judgeCall, judgeTool, mostRestrictive, type Verdict } from "../policy/permits.ts";
 import type { PlannedCall } from "../ports.ts";
-import type { CompiledTool } from "../registry/register.ts";
 import type { FieldError, Refusal, RefusalReason } from "../refusal.ts";
+import type { CompiledTool } from "../registry/register.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { iso } from "./kit.ts";
@@ -33,9 +33,12 @@ export function admit(draft: Draft, planned: PlannedCall, index: number, admissi
 	const exposed = draft.exposure?.tools.find((tool) => tool.function_name === planned.name);
 	const call = blank(draft, planned, exposed);
 	if (index >= CALLS_PER_TURN_MAX) {
-		return refuse(draft, call, "normalize", "budget_exhausted", [field("", "too_large", `at most ${CALLS_PER_TURN_MAX} calls in one turn`, "send fewer calls")]);
+		return refuse(draft, call, "normalize", "budget_exhausted", [
+			field("", "too_large", `at most ${CALLS_PER_TURN_MAX} calls in one turn`, "send fewer calls"),
+		]);
 	}
-	if (exposed === undefined) return refuse(draft, call, "exposure", "unknown_tool", [unknownTool(planned.name)], "not exposed this turn");
+	if (exposed === undefined)
+		return refuse(draft, call, "exposure", "unknown_tool", [unknownTool(planned.name)], "not exposed this turn");
 	const tool = draft.kit.tool(exposed.definition_hash);
 	const identified: CallRecord = {
 		...call,
@@ -50,12 +53,21 @@ export function admit(draft: Draft, planned: PlannedCall, index: number, admissi
 	}
 	if (admission.cut) {
 		const hint = "the response ended by its length limit and nothing of it ran; send the call again, smaller";
-		return refuse(draft, identified, "normalize", "truncated_output", [field("", "cut_off", "a complete response", hint)]);
+		return refuse(draft, identified, "normalize", "truncated_output", [
+			field("", "cut_off", "a complete response", hint),
+		]);
 	}
 	return judge(draft, identified, tool, planned.arguments, admission, permitted);
 }
 
-function judge(draft: Draft, call: CallRecord, tool: CompiledTool, text: string | null, admission: Admission, permitted: Verdict): CallRecord {
+function judge(
+	draft: Draft,
+	call: CallRecord,
+	tool: CompiledTool,
+	text: string | null,
+	admission: Admission,
+	permitted: Verdict,
+): CallRecord {
 	const read = readArguments(text);
 	if (!read.ok) return refuse(draft, call, "normalize", read.reason, read.errors);
 	let value: JsonObject = read.value;
@@ -64,14 +76,37 @@ function judge(draft: Draft, call: CallRecord, tool: CompiledTool, text: string 
 		if (!filled.ok) return refuse(draft, call, "normalize", "validation_failed", filled.errors);
 		value = filled.value;
 	}
-	return judgeArguments(draft, { ...call, arguments: value, arguments_text: text }, tool, value, permitted, admission.world);
+	return judgeArguments(
+		draft,
+		{ ...call, arguments: value, arguments_text: text },
+		tool,
+		value,
+		permitted,
+		admission.world,
+	);
 }
 
 /** Also the way of an edited approval: arguments that are an object already, judged from the start. */
-export function judgeArguments(draft: Draft, call: CallRecord, tool: CompiledTool, value: JsonObject, permitted: Verdict, world: World): CallRecord {
+export function judgeArguments(
+	draft: Draft,
+	call: CallRecord,
+	tool: CompiledTool,
+	value: JsonObject,
+	permitted: Verdict,
+	world: World,
+): CallRecord {
 	const scope = scopeOf(draft, value);
 	const normal = normalize(tool, value, { scope, judgeUrl: draft.kit.judgeUrl });
-	if (!normal.ok) return refuse(draft, call, normal.refusal.stage, normal.refusal.reason, normal.refusal.errors, undefined, normal.refusal.blocked);
+	if (!normal.ok)
+		return refuse(
+			draft,
+			call,
+			normal.refusal.stage,
+			normal.refusal.reason,
+			normal.refusal.errors,
+			undefined,
+			normal.refusal.blocked,
+		);
 	const { descriptor } = tool.version;
 	const { input_hash } = freeze(
 		{
@@ -79,20 +114,46 @@ export function judgeArguments(draft: Draft, call: CallRecord, tool: CompiledToo
 			descriptor,
 			definition_hash: tool.version.definition_hash,
 			arguments: normal.arguments,
-			context: { cwd: null, env: null, timeout_ms: descriptor.timeout_ms ?? 0, target: null, egress: null, credential_version: null },
+			context: {
+				cwd: null,
+				env: null,
+				timeout_ms: descriptor.timeout_ms ?? 0,
+				target: null,
+				egress: null,
+				credential_version: null,
+			},
 		},
 		draft.kit.digest,
 	);
-	const frozen: CallRecord = { ...call, arguments: normal.arguments, frozen: normal.arguments, input_hash, notes: normal.notes };
+	const frozen: CallRecord = {
+		...call,
+		arguments: normal.arguments,
+		frozen: normal.arguments,
+		input_hash,
+		notes: normal.notes,
+	};
 	if (draft.run.denied.some((denied) => denied.tool_id === call.tool_id && denied.input_hash === input_hash)) {
 		const hint = "a person has decided against exactly this call in this run; do not ask for it again";
-		return refuse(draft, frozen, "approval", "duplicate_of_denied", [field("", "semantic_violation", "a call that was not denied before", hint)]);
+		return refuse(draft, frozen, "approval", "duplicate_of_denied", [
+			field("", "semantic_violation", "a call that was not denied before", hint),
+		]);
 	}
 	const frozenScope = scopeOf(draft, normal.arguments);
-	const verdict = mostRestrictive(permitted, judgeCall(draft.run.authority, descriptor, normal.arguments, frozenScope), judgeApproval(tool, normal.arguments, frozenScope));
+	const verdict = mostRestrictive(
+		permitted,
+		judgeCall(draft.run.authority, descriptor, normal.arguments, frozenScope),
+		judgeApproval(tool, normal.arguments, frozenScope),
+	);
 	const judged: CallRecord = { ...frozen, rule_ids: verdict.rule_ids, policy_rev: world.lease?.policy_rev ?? null };
 	if (verdict.decision === "deny") {
-		return refuse(draft, judged, "policy", "policy_denied", [field("", "semantic_violation", "a call that policy allows", "policy does not allow this call")], verdict.reason);
+		return refuse(
+			draft,
+			judged,
+			"policy",
+			"policy_denied",
+			[field("", "semantic_violation", "a call that policy allows", "policy does not allow this call")],
+			verdict.reason,
+		);
 	}
 	if (verdict.decision === "ask") return ask(draft, judged, tool, verdict);
 	const pending: CallRecord = { ...judged, state: "PENDING" };
@@ -149,7 +210,12 @@ export function refuse(
 	rich?: string,
 	blocked = false,
 ): CallRecord {
-	const refusal: Refusal = { stage: reason === "unknown_tool" ? "exposure" : stage, reason, blocked, errors: [...errors] };
+	const refusal: Refusal = {
+		stage: reason === "unknown_tool" ? "exposure" : stage,
+		reason,
+		blocked,
+		errors: [...errors],
+	};
 	const refused: CallRecord = { ...call, state: "REFUSED", refusal };
 	const recorded = evidenceOf(draft, refused, "refused", {
 		reason: rich ?? reason,
@@ -161,7 +227,8 @@ export function refuse(
 	return told;
 }
 
-function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool | undefined): CallRecord {
+/** A call that has been asked for and nothing more. */
+export function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool | undefined): CallRecord {
 	const ordinal = draft.run.next_call;
 	draft.set({ next_call: ordinal + 1 });
 	return {
@@ -191,6 +258,13 @@ function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool | undefi
 		policy_rev: null,
 		deadline_at: null,
 		running_logged: false,
+		retry_at: null,
+		gate: "none",
+		child: null,
+		unsettled: false,
+		waiting: null,
+		data_source: null,
+		data_freshness: null,
 		superseded_by: null,
 		arguments_text: null,
 	};

@@ -1,10 +1,10 @@
 /** A run's first step, and the later words of its user. */
 import { GENESIS } from "../evidence/chain.ts";
-import { iso, type Kit } from "./kit.ts";
-import type { Draft } from "./draft.ts";
 import type { FieldError } from "../refusal.ts";
+import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Created, Said } from "./event.ts";
+import { iso, type Kit } from "./kit.ts";
 import type { RunRecord, RunState } from "./state.ts";
 import { openTurn, settleTurn } from "./turn.ts";
 
@@ -61,18 +61,30 @@ export function created(draft: Draft, event: Created): StepProblem | null {
 	const errors: FieldError[] = (event.pinned ?? []).flatMap((tool_id, index) => {
 		if (draft.exposure?.tools.some((tool) => tool.tool_id === tool_id)) return [];
 		const error = `\`${tool_id.slice(0, 64)}\` is not a tool that this caller can use now`;
-		return [{ error, field: `/tools/${index}`, issue: "unknown_name", expected: "the id of an eligible tool", hint: "see GET /v1/tools" }];
+		return [
+			{
+				error,
+				field: `/tools/${index}`,
+				issue: "unknown_name",
+				expected: "the id of an eligible tool",
+				hint: "see GET /v1/tools",
+			},
+		];
 	});
-	return errors.length === 0 ? null : { status: 422, code: "invalid_request", detail: "some pinned tools cannot be used", errors };
+	return errors.length === 0
+		? null
+		: { status: 422, code: "invalid_request", detail: "some pinned tools cannot be used", errors };
 }
 
 /** The user's next message: it follows the open turn's results, or begins the next turn of a managed run at rest. */
 export function said(draft: Draft, event: Said): StepProblem | null {
 	const { run } = draft;
-	if (run.status === "cancelled") return { status: 409, code: "run_finished", detail: "the run was cancelled; start a new one" };
+	if (run.status === "cancelled")
+		return { status: 409, code: "run_finished", detail: "the run was cancelled; start a new one" };
 	const moving = run.turn_open || run.status === "planning";
 	if (moving) {
-		if (run.queued.length >= QUEUED_MAX) return { status: 409, code: "too_many_messages", detail: `${QUEUED_MAX} messages wait already` };
+		if (run.queued.length >= QUEUED_MAX)
+			return { status: 409, code: "too_many_messages", detail: `${QUEUED_MAX} messages wait already` };
 		draft.set({ queued: [...run.queued, event.content] });
 		return null;
 	}

@@ -2,11 +2,12 @@
  * A human's word on one frozen call: approve, deny, edit, or none in time. The first word counts; every later one gets the
  * winner's. Grants are found by approval id and must name tool, call and hash: never by tool name, never "what is pending".
  */
-import { judgeTool, permits } from "../policy/permits.ts";
+
+import { toolCallId } from "../ids.ts";
 import type { JsonObject } from "../json.ts";
+import { judgeTool, permits } from "../policy/permits.ts";
 import type { Caller } from "../principal.ts";
 import { judgeArguments } from "./admit.ts";
-import { toolCallId } from "../ids.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { ApprovalDecided, ApprovalEdited } from "./event.ts";
@@ -23,11 +24,20 @@ export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProbl
 	if (approval === null) return problem(404, "not_found", "no such approval");
 	const refused = mayDecide(event.by, approval) ?? standing(draft, approval, event.world);
 	if (refused !== null) return refused;
-	if (approval.tool_id !== event.tool_id || approval.tool_call_id !== event.tool_call_id || approval.input_hash !== event.input_hash) {
-		return problem(409, "approval_mismatch", "tool_id, tool_call_id and input_hash must all be those of the approval; nothing was decided");
+	if (
+		approval.tool_id !== event.tool_id ||
+		approval.tool_call_id !== event.tool_call_id ||
+		approval.input_hash !== event.input_hash
+	) {
+		return problem(
+			409,
+			"approval_mismatch",
+			"tool_id, tool_call_id and input_hash must all be those of the approval; nothing was decided",
+		);
 	}
 	const call = draft.calls.get(approval.tool_call_id);
-	if (call?.state !== "AWAITING_APPROVAL") return problem(409, "approval_superseded", "the call does not wait for a decision any more");
+	if (call?.state !== "AWAITING_APPROVAL")
+		return problem(409, "approval_superseded", "the call does not wait for a decision any more");
 	const decision = { by: event.by.name, decision: event.decision, reason: event.reason, at: draft.at, via: event.via };
 	const decided: ApprovalRecord = {
 		...approval,
@@ -36,7 +46,11 @@ export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProbl
 	};
 	draft.approval(decided, "approval.decided");
 	if (event.decision === "deny") {
-		deny(draft, call, "DENIED", { code: "denied", message: event.reason ?? "denied without a reason", retryable: false });
+		deny(draft, call, "DENIED", {
+			code: "denied",
+			message: event.reason ?? "denied without a reason",
+			retryable: false,
+		});
 		settleTurn(draft, event.world);
 		return null;
 	}
@@ -51,7 +65,12 @@ export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProbl
 }
 
 /** A denial is final in this run: the same tool with the same input is refused when it is asked again (decision 14). */
-function deny(draft: Draft, call: CallRecord, state: "DENIED" | "EXPIRED", error: NonNullable<CallRecord["error"]>): void {
+function deny(
+	draft: Draft,
+	call: CallRecord,
+	state: "DENIED" | "EXPIRED",
+	error: NonNullable<CallRecord["error"]>,
+): void {
 	const ended: CallRecord = { ...call, state, error };
 	const recorded = evidenceOf(draft, ended, "denied", { reason: error.message, permission_decision: "deny" });
 	draft.call({ ...ended, evidence_id: recorded.evidence_id });
@@ -72,7 +91,8 @@ function standing(draft: Draft, approval: ApprovalRecord, world: World): StepPro
 	const { status, decisions, approval_id } = approval;
 	const late = status === "pending" && approval.expires_at_ms <= draft.kit.now;
 	if (late) expire(draft, approval_id, world);
-	if (late || status === "expired") return problem(410, "approval_expired", "the approval expired before anybody decided");
+	if (late || status === "expired")
+		return problem(410, "approval_expired", "the approval expired before anybody decided");
 	if (status === "pending") return null;
 	const winner = decisions.at(-1);
 	if (winner === undefined || status === "superseded") {
@@ -89,7 +109,11 @@ export function expire(draft: Draft, approval_id: string, world: World): void {
 	draft.approval({ ...approval, status: "expired" }, "approval.decided");
 	const call = draft.calls.get(approval.tool_call_id);
 	if (call?.state !== "AWAITING_APPROVAL") return;
-	deny(draft, call, "EXPIRED", { code: "approval_expired", message: "nobody decided in time; the call was not executed", retryable: false });
+	deny(draft, call, "EXPIRED", {
+		code: "approval_expired",
+		message: "nobody decided in time; the call was not executed",
+		retryable: false,
+	});
 	settleTurn(draft, world);
 }
 
@@ -100,12 +124,20 @@ export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem
 	const refused = mayDecide(event.by, approval) ?? standing(draft, approval, event.world);
 	if (refused !== null) return refused;
 	const call = draft.calls.get(approval.tool_call_id);
-	if (call?.state !== "AWAITING_APPROVAL") return problem(409, "approval_superseded", "the call does not wait for a decision any more");
+	if (call?.state !== "AWAITING_APPROVAL")
+		return problem(409, "approval_superseded", "the call does not wait for a decision any more");
 	const tool = draft.kit.tool(approval.definition_hash);
 	const note = `${event.by.name} edited the arguments before approval; this is what was put forward instead`;
 	const tool_call_id = toolCallId(draft.part, draft.kit.random);
 	const successor: CallRecord = { ...call, tool_call_id, approval_id: null, input_hash: null, frozen: null, notes: [] };
-	const judged = judgeArguments(draft, successor, tool, event.arguments, judgeTool(draft.run.authority, tool.version.descriptor), event.world);
+	const judged = judgeArguments(
+		draft,
+		successor,
+		tool,
+		event.arguments,
+		judgeTool(draft.run.authority, tool.version.descriptor),
+		event.world,
+	);
 	draft.call({ ...judged, notes: [...judged.notes, note] });
 	draft.approval({ ...approval, status: "superseded" }, "approval.decided");
 	draft.call({

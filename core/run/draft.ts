@@ -2,13 +2,13 @@
  * A step in the making: a private copy of the state, and the rows and effects it will ask for. It never outlives one
  * `transition`; what was not changed is not written. Used only by the files of this folder.
  */
-import { evidenceId } from "../ids.ts";
+
+import { type EvidenceBody, sealEvidence } from "../evidence/chain.ts";
+import { evidenceId, runPart } from "../ids.ts";
 import { invariant } from "../invariant.ts";
 import type { JsonObject } from "../json.ts";
-import { runPart } from "../ids.ts";
 import type { StoredMessage } from "../planner/conversation.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
-import { sealEvidence, type EvidenceBody } from "../evidence/chain.ts";
 import type { AuditPart, Effect, Row } from "./effect.ts";
 import { iso, type Kit } from "./kit.ts";
 import type { ApprovalRecord, CallRecord, DueKind, Exposure, RunRecord, RunState } from "./state.ts";
@@ -70,7 +70,11 @@ export class Draft {
 		const spent = since === null ? 0 : this.kit.now - since;
 		let clocks = before.clocks;
 		if (rests && since !== null) {
-			clocks = { turn_spent_ms: clocks.turn_spent_ms + spent, session_spent_ms: clocks.session_spent_ms + spent, since: null };
+			clocks = {
+				turn_spent_ms: clocks.turn_spent_ms + spent,
+				session_spent_ms: clocks.session_spent_ms + spent,
+				since: null,
+			};
 			this.dueDone("clock", "");
 		} else if (!rests && since === null) {
 			clocks = { ...clocks, since: this.kit.now };
@@ -88,7 +92,10 @@ export class Draft {
 
 	sessionLeft(): number {
 		const { session_spent_ms, since } = this.#run.clocks;
-		return Math.max(0, this.#run.limits.session_timeout_ms - session_spent_ms - (since === null ? 0 : this.kit.now - since));
+		return Math.max(
+			0,
+			this.#run.limits.session_timeout_ms - session_spent_ms - (since === null ? 0 : this.kit.now - since),
+		);
 	}
 
 	log(event: EventName, data: JsonObject, audit: AuditPart | null = null): number {
@@ -139,7 +146,10 @@ export class Draft {
 	}
 
 	/** Seals one record onto the chain and names it in the log, under the same seq. */
-	evidence(body: Omit<EvidenceBody, "v" | "evidence_id" | "seq" | "at" | "run_id" | "prev_hash">, audit: AuditPart | null): Evidence {
+	evidence(
+		body: Omit<EvidenceBody, "v" | "evidence_id" | "seq" | "at" | "run_id" | "prev_hash">,
+		audit: AuditPart | null,
+	): Evidence {
 		const seq = this.#run.seq + 1;
 		const sealed = sealEvidence(
 			{
@@ -217,6 +227,11 @@ export class Draft {
 }
 
 /** An approval as the outside sees it. */
-export function approvalView({ seq: _seq, domain: _domain, expires_at_ms: _at, ...view }: ApprovalRecord): ApprovalView {
+export function approvalView({
+	seq: _seq,
+	domain: _domain,
+	expires_at_ms: _at,
+	...view
+}: ApprovalRecord): ApprovalView {
 	return view;
 }

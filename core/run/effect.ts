@@ -1,9 +1,12 @@
 /** What a step wants written, and what it wants done afterwards. Effects are performed only once the rows are saved. */
-import type { AuditRow } from "../ports.ts";
-import type { StoredMessage } from "../planner/conversation.ts";
-import type { ToolVersion } from "../registry/descriptor.ts";
+
+import type { Stored } from "../invoke/gate-answer.ts";
+import type { GateNeeds, GateOutcome } from "../invoke/gate-keys.ts";
 import type { JsonObject } from "../json.ts";
+import type { StoredMessage } from "../planner/conversation.ts";
+import type { AuditRow } from "../ports.ts";
 import type { FieldError } from "../refusal.ts";
+import type { ToolVersion } from "../registry/descriptor.ts";
 import type { ApprovalRecord, CallRecord, DueKind, Exposure, RunRecord } from "./state.ts";
 import type { EventName } from "./view.ts";
 
@@ -35,6 +38,21 @@ export type Effect =
 	| { readonly kind: "plan"; readonly turn: number }
 	/** An approval stands: flush its row, then tell people (decision 41). */
 	| { readonly kind: "announce"; readonly approval_id: string }
+	/** Ask the tool's gate whether this attempt may start now. */
+	| { readonly kind: "enter"; readonly call: CallRecord; readonly needs: GateNeeds; readonly hold_ms: number }
+	/** Tell the gate how a passed attempt ended. */
+	| {
+			readonly kind: "leave";
+			readonly tool_id: string;
+			readonly tool_call_id: string;
+			readonly needs: GateNeeds;
+			readonly outcome: GateOutcome;
+			readonly settle: "done" | "unknown" | "free" | "keep";
+			readonly stored: Stored | null;
+			readonly pause_ms: number | null;
+	  }
+	/** A write was made: what its tool names as stale is dropped. */
+	| { readonly kind: "invalidate"; readonly tool_ids: readonly string[] }
 	/** Stop what is still in flight for these calls. */
 	| { readonly kind: "abort"; readonly tool_call_ids: readonly string[] };
 

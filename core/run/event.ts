@@ -1,4 +1,5 @@
 /** Everything that can happen to a run. An event carries what the shell gathered; the step itself fetches nothing. */
+import type { GateAnswer } from "../invoke/gate-answer.ts";
 import type { Json, JsonObject } from "../json.ts";
 import type { InvokeOutcome } from "../outcome.ts";
 import type { PlannerDecision, PlannerFault } from "../ports.ts";
@@ -46,6 +47,17 @@ export type Settled = {
 	readonly world: World;
 };
 
+/** The gate has taken back the pass of a call that ended. */
+export type Left = { readonly kind: "left"; readonly tool_call_id: string };
+
+/** The tool's gate answered an `enter`. */
+export type Gated = {
+	readonly kind: "gated";
+	readonly tool_call_id: string;
+	readonly answer: GateAnswer;
+	readonly world: World;
+};
+
 export type ApprovalDecided = {
 	readonly kind: "approval_decided";
 	readonly approval_id: string;
@@ -71,8 +83,13 @@ export type ApprovalEdited = {
 };
 
 export type Said = { readonly kind: "said"; readonly content: string; readonly world: World };
-export type Cancelled = { readonly kind: "cancelled"; readonly by: string };
-export type CallCancelled = { readonly kind: "call_cancelled"; readonly tool_call_id: string; readonly by: string; readonly world: World };
+export type Cancelled = { readonly kind: "cancelled"; readonly by: string; readonly world: World };
+export type CallCancelled = {
+	readonly kind: "call_cancelled";
+	readonly tool_call_id: string;
+	readonly by: string;
+	readonly world: World;
+};
 export type Resumed = { readonly kind: "resumed"; readonly world: World };
 
 /** A human says what became of a call whose outcome was unknown. `call` comes from storage: its turn may be long closed. */
@@ -83,6 +100,7 @@ export type OutcomeStated = {
 	readonly result: Json | null;
 	readonly reason: string;
 	readonly by: Caller;
+	readonly world: World;
 };
 
 /** The alarm found these timers due. */
@@ -91,7 +109,16 @@ export type Due =
 	| { readonly kind: "due"; readonly what: "watchdog"; readonly ref: string; readonly world: World }
 	| { readonly kind: "due"; readonly what: "clock"; readonly ref: string; readonly world: World }
 	| { readonly kind: "due"; readonly what: "start"; readonly ref: string; readonly world: World }
-	| { readonly kind: "due"; readonly what: "plan"; readonly ref: string; readonly world: World };
+	| { readonly kind: "due"; readonly what: "plan"; readonly ref: string; readonly world: World }
+	/** `call` comes from storage: its turn may be closed. */
+	| {
+			readonly kind: "due";
+			readonly what: "leave";
+			readonly ref: string;
+			readonly call: CallRecord | null;
+			readonly world: World;
+	  }
+	| { readonly kind: "due"; readonly what: "unsettled"; readonly ref: string; readonly world: World };
 
 /** The object woke in a new life: attempts of another boot are orphans. */
 export type Booted = { readonly kind: "booted"; readonly world: World };
@@ -102,6 +129,8 @@ export type RunEvent =
 	| PlanFailed
 	| Running
 	| Settled
+	| Gated
+	| Left
 	| ApprovalDecided
 	| ApprovalEdited
 	| Said

@@ -1,7 +1,8 @@
 /** The evidence and the audit entry of one call at one moment: masked input, what permitted it, what it proves. */
-import { statement } from "../evidence/statement.ts";
-import type { Evidence, EvidenceOutcome } from "../evidence/record.ts";
+
 import { maskJson, maskText } from "../data/mask.ts";
+import type { Evidence, EvidenceOutcome } from "../evidence/record.ts";
+import { statement } from "../evidence/statement.ts";
 import type { Json } from "../json.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./state.ts";

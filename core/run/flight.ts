@@ -2,8 +2,9 @@
 import type { CallRecord } from "./state.ts";
 import type { CallState } from "./view.ts";
 
-/** Still moving without a human: waiting for a slot, dispatched, or running. */
-export const inFlight = (state: CallState): boolean => state === "PENDING" || state === "DISPATCHED" || state === "RUNNING";
+/** Still moving without a human: waiting for a slot, dispatched, or running. A call with a stand-in moves with that one. */
+export const inFlight = (call: Pick<CallRecord, "state" | "child">): boolean =>
+	isOut(call.state) || (call.state === "PENDING" && call.child === null);
 
 /** Given to the world and not answered. */
 export const isOut = (state: CallState): boolean => state === "DISPATCHED" || state === "RUNNING";

@@ -1,12 +1,13 @@
 /** What stops a run or a part of it: a person, the turn's or session's clock, or a life of the object that ended. */
 import type { Draft } from "./draft.ts";
+import { drop, dropCall } from "./drop.ts";
 import type { StepProblem } from "./effect.ts";
 import type { CallCancelled, Cancelled, Resumed } from "./event.ts";
-import { refuse } from "./admit.ts";
 import { isOut } from "./flight.ts";
+import { askAgain } from "./gate.ts";
 import { conclude, recover } from "./settle.ts";
 import { startPending } from "./start.ts";
-import type { CallRecord, World } from "./state.ts";
+import type { World } from "./state.ts";
 import { openTurn, plan, rest, settleTurn } from "./turn.ts";
 import { FINISHED } from "./view.ts";
 
@@ -14,10 +15,8 @@ import { FINISHED } from "./view.ts";
 const PLANS_MAX = 4;
 
 export function cancelled(draft: Draft, event: Cancelled): StepProblem | null {
-	if (FINISHED.has(draft.run.status)) return { status: 409, code: "run_finished", detail: `the run is ${draft.run.status} already` };
-	drop(draft, "run_cancelled", `cancelled by ${event.by}`);
-	const out = [...draft.calls.values()].filter((call) => isOut(call.state)).map((call) => call.tool_call_id);
-	if (out.length > 0) draft.effect({ kind: "abort", tool_call_ids: out });
+	if (FINISHED.has(draft.run.status))
+		return { status: 409, code: "run_finished", detail: `the run is ${draft.run.status} already` };
 	rest(draft, "cancelled", { code: "cancelled", message: `cancelled by ${event.by}` });
 	return null;
 }
@@ -29,20 +28,9 @@ export function callCancelled(draft: Draft, event: CallCancelled): StepProblem |
 	if (call.state !== "PENDING" && call.state !== "AWAITING_APPROVAL") {
 		return { status: 409, code: "call_started", detail: `the call is ${call.state} and cannot be taken back` };
 	}
-	dropCall(draft, call, "run_cancelled", `cancelled by ${event.by}`);
+	dropCall(draft, call, "run_cancelled", `cancelled by ${event.by}`, event.world);
 	settleTurn(draft, event.world);
 	return null;
-}
-
-function drop(draft: Draft, reason: "run_cancelled" | "budget_exhausted", rich: string, states: readonly string[] = ["PENDING", "AWAITING_APPROVAL"]): void {
-	for (const call of [...draft.calls.values()]) if (states.includes(call.state)) dropCall(draft, call, reason, rich);
-}
-
-function dropCall(draft: Draft, call: CallRecord, reason: "run_cancelled" | "budget_exhausted", rich: string): void {
-	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
-	if (approval?.status === "pending" || approval?.status === "approved") draft.approval({ ...approval, status: "superseded" }, "approval.decided");
-	draft.dueDone("start", call.tool_call_id);
-	refuse(draft, call, "invoke", reason, [], rich);
 }
 
 /**
@@ -60,11 +48,21 @@ export function clockRanOut(draft: Draft, world: World): void {
 	if (out.length > 0) draft.effect({ kind: "abort", tool_call_ids: out.map((call) => call.tool_call_id) });
 	for (const call of out) {
 		const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
-		conclude(draft, call, { kind: "timeout", phase: "wall", effect: descriptor.effect === "read" ? "none" : "possible" });
+		conclude(
+			draft,
+			call,
+			{ kind: "timeout", phase: "wall", effect: descriptor.effect === "read" ? "none" : "possible" },
+			world,
+		);
 	}
-	drop(draft, "budget_exhausted", session ? "the session's time was spent" : "the turn's time was spent", ["PENDING"]);
+	drop(draft, "budget_exhausted", session ? "the session's time was spent" : "the turn's time was spent", world, [
+		"PENDING",
+	]);
 	if (session) {
-		rest(draft, "suspended", { code: "session_timeout", message: "the session's time is spent; resume to go on from here" });
+		rest(draft, "suspended", {
+			code: "session_timeout",
+			message: "the session's time is spent; resume to go on from here",
+		});
 	} else if (draft.run.turn_open) {
 		settleTurn(draft, world);
 	} else {
@@ -73,7 +71,12 @@ export function clockRanOut(draft: Draft, world: World): void {
 }
 
 export function resumed(draft: Draft, event: Resumed): StepProblem | null {
-	if (draft.run.status !== "suspended") return { status: 409, code: "not_suspended", detail: `only a suspended run can be resumed; it is ${draft.run.status}` };
+	if (draft.run.status !== "suspended")
+		return {
+			status: 409,
+			code: "not_suspended",
+			detail: `only a suspended run can be resumed; it is ${draft.run.status}`,
+		};
 	draft.set({ error: null, clocks: { ...draft.run.clocks, session_spent_ms: 0, turn_spent_ms: 0 } });
 	if (draft.calls.size > 0) {
 		draft.status("executing", { turn_open: true });
@@ -89,7 +92,9 @@ export function resumed(draft: Draft, event: Resumed): StepProblem | null {
 export function booted(draft: Draft, world: World): void {
 	const orphans = [...draft.calls.values()].filter((call) => isOut(call.state) && call.boot_id !== draft.kit.boot_id);
 	for (const call of orphans) recover(draft, call, world);
-	if (orphans.length > 0) {
+	const asking = [...draft.calls.values()].filter((call) => call.state === "PENDING" && call.gate === "asked");
+	for (const call of asking) askAgain(draft, call);
+	if (orphans.length > 0 || asking.length > 0) {
 		startPending(draft, world);
 		settleTurn(draft, world);
 	}
@@ -107,7 +112,12 @@ export function watchdog(draft: Draft, tool_call_id: string, world: World): void
 	} else {
 		const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
 		draft.effect({ kind: "abort", tool_call_ids: [tool_call_id] });
-		conclude(draft, call, { kind: "timeout", phase: "wall", effect: descriptor.effect === "read" ? "none" : "possible" });
+		conclude(
+			draft,
+			call,
+			{ kind: "timeout", phase: "wall", effect: descriptor.effect === "read" ? "none" : "possible" },
+			world,
+		);
 	}
 	startPending(draft, world);
 	settleTurn(draft, world);

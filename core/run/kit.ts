@@ -1,6 +1,8 @@
 /** The tools of a step: clock, randomness, ids, hashing and signing, all synchronous and all passed in. */
-import type { Digest } from "../json.ts";
+
 import type { RandomBytes } from "../ids.ts";
+import type { ConcurrencyClass } from "../invoke/fair-queue.ts";
+import type { Digest } from "../json.ts";
 import type { CompiledTool } from "../registry/register.ts";
 
 export type UrlVerdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
@@ -17,6 +19,8 @@ export type Kit = {
 	readonly judgeUrl: (url: string) => UrlVerdict;
 	/** Keeps a reader of masked evidence from guessing short inputs from their hash (decision 26). */
 	readonly tenant_salt: string;
+	/** Takes one of the few places of a concurrency class for a call, or lines it up; synchronous, in memory (I8). */
+	readonly takePlace: (concurrency: ConcurrencyClass, tool_call_id: string) => boolean;
 	readonly boot_id: string;
 	/** Environment attributes for expressions. */
 	readonly environment: string;

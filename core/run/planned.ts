@@ -4,7 +4,7 @@ import { fillText } from "../planner/placeholders.ts";
 import { admit } from "./admit.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
-import type { Planned, PlanFailed } from "./event.ts";
+import type { PlanFailed, Planned } from "./event.ts";
 import { startPending } from "./start.ts";
 import type { CallRecord } from "./state.ts";
 import { openTurn, refreshExposure, rest, settleTurn } from "./turn.ts";
@@ -16,7 +16,11 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 	const { run } = draft;
 	const external = run.planner.kind === "external";
 	if (external && run.turn_open) {
-		return { status: 409, code: "turn_open", detail: "a message of the last turn is not final yet; wait for it, or for the approval it needs" };
+		return {
+			status: 409,
+			code: "turn_open",
+			detail: "a message of the last turn is not final yet; wait for it, or for the approval it needs",
+		};
 	}
 	if (external ? run.status !== "awaiting_decision" : run.status !== "planning" || run.turn !== event.turn) {
 		return { status: 409, code: "not_awaiting_decision", detail: `the run is ${run.status} and takes no decision` };
@@ -32,7 +36,10 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 	if (run.planner.kind === "scripted") draft.set({ script: { ...run.script, at: run.script.at + 1 } });
 	const spent = draft.run.usage.prompt_tokens + draft.run.usage.completion_tokens;
 	if (run.limits.max_tokens > 0 && spent > run.limits.max_tokens) {
-		rest(draft, "failed", { code: "token_budget", message: `the run used ${spent} tokens of ${run.limits.max_tokens}; what was found is in its calls` });
+		rest(draft, "failed", {
+			code: "token_budget",
+			message: `the run used ${spent} tokens of ${run.limits.max_tokens}; what was found is in its calls`,
+		});
 		return null;
 	}
 	return decision.tool_calls.length === 0 ? answer(draft, event) : open(draft, event);
@@ -50,12 +57,16 @@ function answer(draft: Draft, event: Planned): StepProblem | null {
 	const text = filled.value;
 	draft.message({ turn: draft.run.turn, role: "assistant", content: text });
 	if (decision.finish_reason !== "stop" && decision.finish_reason !== "tool_calls") {
-		rest(draft, "failed", { code: "truncated_output", message: `the planner's answer was cut off (${decision.finish_reason})` });
+		rest(draft, "failed", {
+			code: "truncated_output",
+			message: `the planner's answer was cut off (${decision.finish_reason})`,
+		});
 		return null;
 	}
 	if (event.call_as_text) return correct(draft, event);
 	if (text.trim() === "") {
-		if (draft.run.planner.kind === "external") return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
+		if (draft.run.planner.kind === "external")
+			return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
 		rest(draft, "failed", { code: "planner_empty", message: "the planner answered with nothing" });
 		return null;
 	}
@@ -72,7 +83,8 @@ function answer(draft: Draft, event: Planned): StepProblem | null {
 
 /** T11: a call written as text runs nothing and is no answer; the planner is told once per turn and asked again. */
 function correct(draft: Draft, event: Planned): null {
-	const content = "that was text, not a tool call: nothing was executed. use the tools interface to call a tool, or answer in plain words";
+	const content =
+		"that was text, not a tool call: nothing was executed. use the tools interface to call a tool, or answer in plain words";
 	draft.message({ turn: draft.run.turn, role: "user", content });
 	openTurn(draft, event.world);
 	return null;

@@ -5,9 +5,9 @@
 import type { Json, JsonObject } from "../json.ts";
 import type { Lease, PlannerDecision } from "../ports.ts";
 import type { Caller } from "../principal.ts";
+import type { ToolVersion } from "../registry/descriptor.ts";
 import { type CompiledTool, compileTool } from "../registry/register.ts";
 import { sampleTool } from "../registry/sample-tool.ts";
-import type { ToolVersion } from "../registry/descriptor.ts";
 import type { Effect, LogRow, Row } from "./effect.ts";
 import type { Created, RunEvent } from "./event.ts";
 import type { Kit } from "./kit.ts";
@@ -43,8 +43,24 @@ const open = { type: "object", properties: { to: { type: "string" } } };
 const tool = (tool_id: string, more: JsonObject): ToolVersion =>
 	sampleTool({ tool_id, name: tool_id, input_schema: open, implementation: http, ...more }, cheapDigest);
 
-/** A gated write, a free write, a keyed write, a read. */
+/** A gated write, a free write, a keyed write, reads, and one of each way that a tool may declare for bad ends. */
 export const TOOLS: readonly ToolVersion[] = [
+	tool("asks", { effect: "write", approval: { mode: "never" }, on_unknown: "ask" }),
+	tool("backed", {
+		effect: "read",
+		approval: { mode: "never" },
+		fallback: { tool_id: "find", args: { to: "args.to" } },
+		input_schema: { ...open, required: ["to"] },
+	}),
+	tool("backed_by_pay", { effect: "read", approval: { mode: "never" }, fallback: { tool_id: "pay", args: {} } }),
+	tool("checked", { effect: "write", approval: { mode: "never" }, on_unknown: "reconcile:status" }),
+	tool("stops", { effect: "write", approval: { mode: "never" }, on_unknown: "fail" }),
+	tool("status", {
+		effect: "read",
+		approval: { mode: "never" },
+		visibility: "internal",
+		input_schema: { type: "object", properties: { tool_call_id: { type: "string" } } },
+	}),
 	tool("find", { effect: "read", approval: { mode: "never" } }),
 	tool("keyed", { effect: "write", approval: { mode: "never" }, idempotency: { mode: "key" } }),
 	tool("note", { effect: "write", approval: { mode: "never" } }),
@@ -91,6 +107,7 @@ export class SampleRun {
 			tool: (hash) => this.#compiled.get(hash) as CompiledTool,
 			judgeUrl: () => ({ ok: true }),
 			tenant_salt: "salt",
+			takePlace: () => true,
 			boot_id: `boot${this.boot}`,
 			environment: "test",
 		};
@@ -100,7 +117,16 @@ export class SampleRun {
 		const { state, lease } = this;
 		const authority = state?.run.authority ?? CALLER.authority;
 		if (lease === null) return { lease: null, authority, tools: null };
-		const said: Lease = { policy_rev: 1, registry_rev: this.registry_rev, revoked_principals: [], halts: [], open_breakers: [], issued_at: this.now, ...lease };
+		const said: Lease = {
+			policy_rev: 1,
+			registry_rev: this.registry_rev,
+			revoked_principals: [],
+			halts: [],
+			halted: [],
+			open_breakers: [],
+			issued_at: this.now,
+			...lease,
+		};
 		const stands = state?.exposure?.registry_rev === this.registry_rev;
 		return { lease: said, authority, tools: stands ? null : this.tools };
 	}
@@ -155,9 +181,13 @@ export class SampleRun {
 		if (this.#stored === null) return;
 		const { run, exposure } = this.#stored;
 		const live = new Set(["AWAITING_APPROVAL", "PENDING", "DISPATCHED", "RUNNING"]);
-		const calls = [...this.calls.values()].filter((call) => call.turn === run.turn || live.has(call.state)).sort((a, b) => a.ordinal - b.ordinal);
+		const calls = [...this.calls.values()]
+			.filter((call) => call.turn === run.turn || live.has(call.state))
+			.sort((a, b) => a.ordinal - b.ordinal);
 		const ofTurn = new Set(calls.map((call) => call.tool_call_id));
-		const approvals = [...this.approvals.values()].filter((one) => one.status === "pending" || ofTurn.has(one.tool_call_id));
+		const approvals = [...this.approvals.values()].filter(
+			(one) => one.status === "pending" || ofTurn.has(one.tool_call_id),
+		);
 		this.state = {
 			run,
 			exposure,
@@ -175,13 +205,29 @@ export class SampleRun {
 			usage: { prompt_tokens: 0, completion_tokens: 0 },
 			...more,
 		};
-		return this.step({ kind: "planned", turn: this.state?.run.turn ?? 0, decision, call_as_text: false, results: null, world: this.world() });
+		return this.step({
+			kind: "planned",
+			turn: this.state?.run.turn ?? 0,
+			decision,
+			call_as_text: false,
+			results: null,
+			world: this.world(),
+		});
 	}
 
 	approve(approval_id: string, decision: "approve" | "deny" = "approve", more: object = {}): Step {
 		const approval = this.approvals.get(approval_id) ?? null;
 		const { tool_id = "", tool_call_id = "", input_hash = "" } = approval ?? {};
-		const base = { kind: "approval_decided", approval_id, approval, decision, tool_id, tool_call_id, input_hash, reason: null } as const;
+		const base = {
+			kind: "approval_decided",
+			approval_id,
+			approval,
+			decision,
+			tool_id,
+			tool_call_id,
+			input_hash,
+			reason: null,
+		} as const;
 		return this.step({ ...base, by: CALLER, via: "api", world: this.world(), ...more });
 	}
 
@@ -193,6 +239,12 @@ export class SampleRun {
 
 	succeed(invoke: Extract<Effect, { kind: "invoke" }>, result: Json = {}): Step {
 		const outcome = { kind: "success", result, facts: [], notes: [] } as const;
-		return this.step({ kind: "settled", tool_call_id: invoke.call.tool_call_id, attempt: invoke.attempt, outcome, world: this.world() });
+		return this.step({
+			kind: "settled",
+			tool_call_id: invoke.call.tool_call_id,
+			attempt: invoke.attempt,
+			outcome,
+			world: this.world(),
+		});
 	}
 }

@@ -3,9 +3,10 @@
  * the working state holds the run, the calls of the open turn and the approvals still undecided. Older rows stay in
  * storage and come in with an event when one needs them.
  */
-import type { Authority, Principal } from "../principal.ts";
+
 import type { JsonObject } from "../json.ts";
 import type { Lease } from "../ports.ts";
+import type { Authority, Principal } from "../principal.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
 import type { ApprovalView, CallView, ExposureTrace, RunStatus } from "./view.ts";
 
@@ -27,7 +28,11 @@ export type Clocks = {
 };
 
 /** One tool of the present exposure: the function name a planner may use, and the exact definition it saw. */
-export type ExposedTool = { readonly tool_id: string; readonly function_name: string; readonly definition_hash: string };
+export type ExposedTool = {
+	readonly tool_id: string;
+	readonly function_name: string;
+	readonly definition_hash: string;
+};
 
 /** What the planner sees. Kept from turn to turn while registry and policy stand still (L3). */
 export type Exposure = {
@@ -36,6 +41,8 @@ export type Exposure = {
 	readonly policy_rev: number;
 	readonly mode: "all" | "ranked";
 	readonly tools: readonly ExposedTool[];
+	/** Tools that exposed ones name as fallback or status tool: callable by the machine only, never by the planner. */
+	readonly references: readonly ExposedTool[];
 	readonly trace: readonly ExposureTrace[];
 	readonly definition_tokens: number;
 };
@@ -65,7 +72,11 @@ export type RunRecord = {
 	readonly turn_open: boolean;
 	/** Times the managed planner has been asked for this turn without an answer. */
 	readonly plan_attempts: number;
-	readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number; readonly tool_definition_tokens: number };
+	readonly usage: {
+		readonly prompt_tokens: number;
+		readonly completion_tokens: number;
+		readonly tool_definition_tokens: number;
+	};
 	readonly clocks: Clocks;
 	/** Decision 14: the same tool and input asked again after a denial is refused. */
 	readonly denied: readonly { readonly tool_id: string; readonly input_hash: string }[];
@@ -93,13 +104,25 @@ export type CallRecord = CallView & {
 	readonly policy_rev: number | null;
 	readonly deadline_at: number | null;
 	readonly running_logged: boolean;
+	/** Not before this, ms: the back-off of a retry. */
+	readonly retry_at: number | null;
+	/** `asked`: the gate has been asked and has not answered; `passed`: it let this attempt through and is told its end. */
+	readonly gate: "none" | "asked" | "passed";
+	/** The call whose result may stand in for this one, or whose answer may say what became of it. */
+	readonly child: { readonly kind: "fallback" | "reconcile"; readonly tool_call_id: string } | null;
+	/** An unknown outcome that a person is asked about: the turn stays open for it (`on_unknown: ask`). */
+	readonly unsettled: boolean;
 	/** An edited call lives on under another id; this one gets no tool message of its own. */
 	readonly superseded_by: string | null;
 	/** The planner's raw text, kept for the conversation only when it parsed (T03). */
 	readonly arguments_text: string | null;
 };
 
-export type ApprovalRecord = ApprovalView & { readonly seq: number; readonly domain: string; readonly expires_at_ms: number };
+export type ApprovalRecord = ApprovalView & {
+	readonly seq: number;
+	readonly domain: string;
+	readonly expires_at_ms: number;
+};
 
 export type RunState = {
 	readonly run: RunRecord;
@@ -119,4 +142,4 @@ export type World = {
 };
 
 /** Timers of the run, kept in a table and served by one alarm. */
-export type DueKind = "approval_expiry" | "watchdog" | "clock" | "start" | "plan" | "flush";
+export type DueKind = "approval_expiry" | "watchdog" | "clock" | "start" | "plan" | "flush" | "unsettled" | "leave";

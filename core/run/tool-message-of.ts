@@ -1,7 +1,8 @@
 /** What the planner is told of a call: one status, its data or its error, and where the evidence lies. */
-import type { ToolMessage } from "../planner/tool-message.ts";
-import type { Json } from "../json.ts";
+
 import { unreachable } from "../invariant.ts";
+import type { Json } from "../json.ts";
+import type { ToolMessage } from "../planner/tool-message.ts";
 import type { CallRecord } from "./state.ts";
 
 export function toolMessageInput(call: CallRecord): ToolMessage {

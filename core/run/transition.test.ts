@@ -3,8 +3,10 @@ import { verifyEvidence } from "../evidence/chain.ts";
 import type { Evidence } from "../evidence/record.ts";
 import { CALLER, cheapDigest, SampleRun } from "./sample-run.ts";
 
-const pendingOf = (run: SampleRun): string[] => [...run.approvals.values()].filter((one) => one.status === "pending").map((one) => one.approval_id);
-const statesOf = (run: SampleRun): string[] => [...run.calls.values()].sort((a, b) => a.ordinal - b.ordinal).map((call) => call.state);
+const pendingOf = (run: SampleRun): string[] =>
+	[...run.approvals.values()].filter((one) => one.status === "pending").map((one) => one.approval_id);
+const statesOf = (run: SampleRun): string[] =>
+	[...run.calls.values()].sort((a, b) => a.ordinal - b.ordinal).map((call) => call.state);
 
 describe("a governed call", () => {
 	it("is dispatched once, answered once, and closes its turn", () => {
@@ -125,7 +127,14 @@ describe("consume-and-start", () => {
 	it("an edit is a new call with a new hash; the old approval opens nothing", () => {
 		const { run, approval_id } = waiting();
 		const before = [...run.calls.values()][0];
-		run.step({ kind: "approval_edited", approval_id, approval: null, arguments: { to: "B" }, by: CALLER, world: run.world() });
+		run.step({
+			kind: "approval_edited",
+			approval_id,
+			approval: null,
+			arguments: { to: "B" },
+			by: CALLER,
+			world: run.world(),
+		});
 		const [second] = pendingOf(run);
 		expect(second).not.toBe(approval_id);
 		expect(run.approve(approval_id).problem?.code).toBe("approval_superseded");
@@ -154,7 +163,10 @@ describe("clocks", () => {
 		run.decide([["note", "c1", {}]]);
 		run.now += 100_000;
 		run.succeed(run.takeInvoke() as never);
-		run.decide([["note", "c2", {}], ["pay", "c3", {}]]);
+		run.decide([
+			["note", "c2", {}],
+			["pay", "c3", {}],
+		]);
 		run.takeInvoke();
 		run.now += 31_000;
 		run.step({ kind: "due", what: "clock", ref: "", world: run.world() });
@@ -170,13 +182,25 @@ describe("evidence", () => {
 	it("is one chain over refused, waiting, denied and done, and shows what was changed or cut", () => {
 		const run = new SampleRun();
 		run.create();
-		run.decide([["find", "c1", {}], ["pay", "c2", {}], ["nope", "c3", {}]]);
+		run.decide([
+			["find", "c1", {}],
+			["pay", "c2", {}],
+			["nope", "c3", {}],
+		]);
 		run.succeed(run.takeInvoke() as never);
 		run.approve(pendingOf(run)[0] as string, "deny");
-		const chain = run.log.filter((row) => row.event === "evidence.recorded").map((row) => row.data as unknown as Evidence);
+		const chain = run.log
+			.filter((row) => row.event === "evidence.recorded")
+			.map((row) => row.data as unknown as Evidence);
 		expect(chain.map((one) => one.outcome)).toEqual(["waiting", "refused", "success", "denied"]);
 		const { head_hash, evidence_count: count } = run.state?.run ?? { head_hash: "", evidence_count: 0 };
-		const check = (list: Evidence[]) => verifyEvidence(list, { head_hash, count }, cheapDigest, (text, signature) => signature === `signed ${text.slice(0, 8)}`);
+		const check = (list: Evidence[]) =>
+			verifyEvidence(
+				list,
+				{ head_hash, count },
+				cheapDigest,
+				(text, signature) => signature === `signed ${text.slice(0, 8)}`,
+			);
 		expect(check(chain)).toEqual({ valid: true, checked: 4, broken_at: null });
 		const changed = chain.map((one, n) => (n === 1 ? { ...one, outcome: "success" as const } : one));
 		expect(check(changed)).toMatchObject({ valid: false, broken_at: chain[1]?.seq });

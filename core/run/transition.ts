@@ -8,9 +8,10 @@ import { approvalDecided, approvalEdited, expire } from "./decide.ts";
 import { Draft } from "./draft.ts";
 import type { Effect, Row, StepProblem } from "./effect.ts";
 import type { Due, RunEvent } from "./event.ts";
+import { askAgain, gated, leaveAgain } from "./gate.ts";
 import { booted, callCancelled, cancelled, clockRanOut, resumed, watchdog } from "./interrupt.ts";
 import type { Kit } from "./kit.ts";
-import { outcomeStated } from "./outcome-stated.ts";
+import { outcomeStated, reportUnsettled } from "./outcome-stated.ts";
 import { planFailed, planned } from "./planned.ts";
 import { running, settled } from "./settle.ts";
 import { start } from "./start.ts";
@@ -54,6 +55,12 @@ function step(draft: Draft, event: RunEvent): StepProblem | null {
 		case "settled":
 			settled(draft, event);
 			return null;
+		case "gated":
+			gated(draft, event);
+			return null;
+		case "left":
+			draft.dueDone("leave", event.tool_call_id);
+			return null;
 		case "approval_decided":
 			return approvalDecided(draft, event);
 		case "approval_edited":
@@ -93,10 +100,16 @@ function due(draft: Draft, event: Due): void {
 			return;
 		case "start": {
 			const call = draft.calls.get(event.ref);
-			if (call?.state === "PENDING") start(draft, call, event.world);
+			if (call?.state === "PENDING") start(draft, askAgain(draft, call), event.world);
 			settleTurn(draft, event.world);
 			return;
 		}
+		case "leave":
+			if (event.call !== null) leaveAgain(draft, event.call);
+			return;
+		case "unsettled":
+			reportUnsettled(draft, event.ref, event.world);
+			return;
 		case "plan":
 			if (draft.run.status === "planning") plan(draft);
 			return;

@@ -5,16 +5,20 @@ import { EXPOSURE_LIMIT_TOOLS } from "../limits.ts";
 import { functionNames } from "../planner/function-names.ts";
 import { toolMessage } from "../planner/tool-message.ts";
 import { judgeTool } from "../policy/permits.ts";
+import type { ToolVersion } from "../registry/descriptor.ts";
 import type { Draft } from "./draft.ts";
-import { inFlight } from "./flight.ts";
+import { drop } from "./drop.ts";
+import { inFlight, isOut } from "./flight.ts";
+import { resolveChildren } from "./follow-up.ts";
+import type { CallRecord, ExposedTool, Exposure, RunRecord, World } from "./state.ts";
 import { toolMessageInput } from "./tool-message-of.ts";
-import type { CallRecord, Exposure, RunRecord, World } from "./state.ts";
-import { LIVE } from "./view.ts";
+import { FINISHED, LIVE } from "./view.ts";
 
 /** Brings exposure up to date. It stands from turn to turn until registry or policy change (L3), so caches hit. */
 export function refreshExposure(draft: Draft, world: World): void {
 	const { run, exposure } = draft;
-	if (world.authority !== null && world.authority.policy_rev !== run.authority.policy_rev) draft.set({ authority: world.authority });
+	if (world.authority !== null && world.authority.policy_rev !== run.authority.policy_rev)
+		draft.set({ authority: world.authority });
 	if (world.tools === null) return;
 	const registry_rev = world.lease?.registry_rev ?? 0;
 	const policy_rev = draft.run.authority.policy_rev;
@@ -44,17 +48,34 @@ export function refreshExposure(draft: Draft, world: World): void {
 			function_name: nameOf(version.descriptor.tool_id),
 			definition_hash: version.definition_hash,
 		})),
+		references: referenced(judged.exposed, world.tools),
 		trace: judged.trace.map((entry) => ({ ...entry, function_name: entry.exposed ? nameOf(entry.tool_id) : null })),
 		definition_tokens: estimateTokens(definitions),
 	};
-	draft.expose(next, judged.exposed);
+	const named = new Set(next.references.map((tool) => tool.definition_hash));
+	draft.expose(next, [...judged.exposed, ...world.tools.filter((version) => named.has(version.definition_hash))]);
+}
+
+/** What exposed tools name as fallback or status tool, whatever its surface: it is the machine that calls it. */
+function referenced(exposed: readonly ToolVersion[], online: readonly ToolVersion[]): ExposedTool[] {
+	const names = new Set<string>();
+	for (const { descriptor } of exposed) {
+		if (typeof descriptor.fallback === "object") names.add(descriptor.fallback.tool_id);
+		if (descriptor.on_unknown.startsWith("reconcile:")) names.add(descriptor.on_unknown.slice("reconcile:".length));
+	}
+	return online
+		.filter((version) => names.has(version.descriptor.tool_id))
+		.map(({ descriptor: { tool_id }, definition_hash }) => ({ tool_id, function_name: tool_id, definition_hash }));
 }
 
 /** Opens the next turn, or rests the run when its turns are used up: a limit is never `completed` (E1). */
 export function openTurn(draft: Draft, world: World): void {
 	const { run } = draft;
 	if (run.turn >= run.limits.turns) {
-		rest(draft, "failed", { code: "turn_limit", message: `the run used its ${run.limits.turns} turns without an answer; what was found is in its calls` });
+		rest(draft, "failed", {
+			code: "turn_limit",
+			message: `the run used its ${run.limits.turns} turns without an answer; what was found is in its calls`,
+		});
 		return;
 	}
 	refreshExposure(draft, world);
@@ -95,9 +116,10 @@ export function plan(draft: Draft): void {
 /** Looks at the open turn: everything answered -> the next turn; else the status that says what it waits for (decision 7). */
 export function settleTurn(draft: Draft, world: World): void {
 	if (!draft.run.turn_open) return;
+	resolveChildren(draft);
 	const calls = callsOfTurn(draft);
-	if (calls.some((call) => inFlight(call.state))) draft.status("executing");
-	else if (calls.some((call) => LIVE.has(call.state))) draft.status("awaiting_approval");
+	if (calls.some((call) => inFlight(call))) draft.status("executing");
+	else if (calls.some((call) => LIVE.has(call.state) || call.unsettled)) draft.status("awaiting_approval");
 	else closeTurn(draft, world);
 }
 
@@ -111,7 +133,12 @@ function closeTurn(draft: Draft, world: World): void {
 	const { turn } = draft.run;
 	for (const call of callsOfTurn(draft)) {
 		if (call.parent_call_id !== null || call.superseded_by !== null) continue;
-		draft.message({ turn, role: "tool", content: toolMessage(toolMessageInput(call)), tool_call_id: call.tool_call_id });
+		draft.message({
+			turn,
+			role: "tool",
+			content: toolMessage(toolMessageInput(call)),
+			tool_call_id: call.tool_call_id,
+		});
 	}
 	for (const content of draft.run.queued) draft.message({ turn, role: "user", content });
 	draft.set({ queued: [], turn_open: false });
@@ -119,8 +146,20 @@ function closeTurn(draft: Draft, world: World): void {
 	openTurn(draft, world);
 }
 
+/** Nothing of a finished run starts any more; what is out already reports, and its outcome is recorded. */
+function stopCalls(draft: Draft, why: string): void {
+	drop(draft, "run_cancelled", why, { lease: null, authority: null, tools: null });
+	const out = [...draft.calls.values()].filter((call) => isOut(call.state)).map((call) => call.tool_call_id);
+	if (out.length > 0) draft.effect({ kind: "abort", tool_call_ids: out });
+}
+
 /** The run comes to rest for good, or until it is resumed. */
-export function rest(draft: Draft, status: "completed" | "failed" | "cancelled" | "suspended", error: RunRecord["error"]): void {
+export function rest(
+	draft: Draft,
+	status: "completed" | "failed" | "cancelled" | "suspended",
+	error: RunRecord["error"],
+): void {
 	draft.status(status, { error, turn_open: false });
+	if (FINISHED.has(status)) stopCalls(draft, error?.message ?? "the run has ended");
 	if (status !== "suspended") draft.log("run.finished", { status, answer: draft.run.answer, error });
 }

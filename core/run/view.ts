@@ -3,10 +3,10 @@
  * OpenAPI document; the types inferred from them are what the Durable Object answers with.
  */
 import * as z from "zod";
-import { RISKS } from "../registry/descriptor.ts";
 import { refusal } from "../refusal.ts";
+import { RISKS } from "../registry/descriptor.ts";
 
-export { evidence, EVIDENCE_OUTCOMES, type Evidence, type EvidenceOutcome } from "../evidence/record.ts";
+export { EVIDENCE_OUTCOMES, type Evidence, type EvidenceOutcome, evidence } from "../evidence/record.ts";
 
 export const RUN_STATUSES = [
 	"planning",
@@ -20,7 +20,14 @@ export const RUN_STATUSES = [
 ] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 /** A run that is at rest moves only when somebody does something (`Prefer: wait` ends here). */
-export const RESTING: ReadonlySet<RunStatus> = new Set(["awaiting_approval", "awaiting_decision", "completed", "failed", "cancelled", "suspended"]);
+export const RESTING: ReadonlySet<RunStatus> = new Set([
+	"awaiting_approval",
+	"awaiting_decision",
+	"completed",
+	"failed",
+	"cancelled",
+	"suspended",
+]);
 /** A run that will not move again. `suspended` is resumable and not among them. */
 export const FINISHED: ReadonlySet<RunStatus> = new Set(["completed", "failed", "cancelled"]);
 
@@ -59,7 +66,12 @@ export const attempt = z.object({
 });
 export type Attempt = z.infer<typeof attempt>;
 
-export const callError = z.object({ code: z.string(), message: z.string(), retryable: z.boolean(), detail: z.unknown().optional() });
+export const callError = z.object({
+	code: z.string(),
+	message: z.string(),
+	retryable: z.boolean(),
+	detail: z.unknown().optional(),
+});
 
 export const call = z.object({
 	tool_call_id: z.string(),
@@ -79,6 +91,16 @@ export const call = z.object({
 	source: z.enum(["live", "cache", "idempotent_replay", "fallback"]),
 	result: z.unknown(),
 	notes: z.array(z.string()),
+	/** Why a PENDING call does not run yet, and until when at the latest; null when it waits for nothing. */
+	waiting: z
+		.object({
+			reason: z.enum(["retry", "rate_limit", "paused", "claim", "concurrency", "control", "halt", "gate", "fallback"]),
+			until: instant,
+		})
+		.nullable(),
+	/** Where the result came from when it did not come from the tool itself, and how fresh it is (I6). */
+	data_source: z.string().nullable(),
+	data_freshness: z.string().nullable(),
 	evidence_id: z.string().nullable(),
 });
 export type CallView = z.infer<typeof call>;
@@ -148,7 +170,11 @@ export const turnMessage = z.object({
 	content: z.string(),
 	final: z.boolean(),
 });
-export const turnView = z.object({ run: runView, messages: z.array(turnMessage), pending_approvals: z.array(approval) });
+export const turnView = z.object({
+	run: runView,
+	messages: z.array(turnMessage),
+	pending_approvals: z.array(approval),
+});
 export type TurnMessage = z.infer<typeof turnMessage>;
 export type TurnView = z.infer<typeof turnView>;
 

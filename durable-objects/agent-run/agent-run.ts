@@ -8,18 +8,18 @@ import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
 import { verifyEvidence } from "#core/evidence/chain.ts";
 import type { Evidence } from "#core/evidence/record.ts";
 import { functionDefinition } from "#core/exposure/definitions.ts";
-import type { Caller } from "#core/principal.ts";
+import { canonicalJson } from "#core/json.ts";
 import { toPlannerDecision, type WireDecision } from "#core/planner/decision.ts";
 import { mayRead, mayReadApproval, maySteer } from "#core/policy/run-access.ts";
+import type { Caller } from "#core/principal.ts";
 import { approvalView } from "#core/run/draft.ts";
 import type { StepProblem } from "#core/run/effect.ts";
 import { inFlight } from "#core/run/flight.ts";
 import type { ApprovalRecord, RunState } from "#core/run/state.ts";
-import { RESTING, type ApprovalView, type CallView, type RunView, type TurnView } from "#core/run/view.ts";
-import { canonicalJson } from "#core/json.ts";
+import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
 import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Reply, Wait } from "./api.ts";
-import { announceLink } from "./dev-link.ts";
 import { definition } from "./definitions.ts";
+import { announceLink } from "./dev-link.ts";
 import { Links, no } from "./links.ts";
 import { plannerMissing } from "./planners.ts";
 import { Runtime } from "./runtime.ts";
@@ -38,7 +38,8 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		const exports = ctx.exports as unknown as { Executor: ExecutorApi };
 		this.#runtime = new Runtime(ctx, env, exports.Executor);
 		this.#links = new Links(env, this.#runtime);
-		if (isDevelopment()) this.#runtime.onApproval = (approval_id) => announceLink(env, this.#runtime, this.#links, approval_id);
+		if (isDevelopment())
+			this.#runtime.onApproval = (approval_id) => announceLink(env, this.#runtime, this.#links, approval_id);
 	}
 
 	async create(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>> {
@@ -48,12 +49,20 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		if (missing !== null) return no(503, "planner_unavailable", missing);
 		const { caller } = ask;
 		const world = await runtime.worldOf(caller.tenant_id, caller.principal_id, caller.authority, true);
-		if (world.lease === null || world.tools === null) return no(503, "control_unavailable", "the tenant's control could not be reached; try again");
+		if (world.lease === null || world.tools === null)
+			return no(503, "control_unavailable", "the tenant's control could not be reached; try again");
 		if (runtime.state !== null) return this.#again(ask);
 		runtime.begin(caller.tenant_id);
 		const { v: _v, wait_ms, tools: pinned, planner, ...request } = ask;
 		const step = runtime.step(
-			{ kind: "created", ...request, pinned, planner: { kind: planner.kind, model: planner.model }, script_length: planner.script.length, world },
+			{
+				kind: "created",
+				...request,
+				pinned,
+				planner: { kind: planner.kind, model: planner.model },
+				script_length: planner.script.length,
+				world,
+			},
 			{ before: () => runtime.store.create(planner.script) },
 		);
 		if (step.problem !== null) return refusal(step.problem);
@@ -66,7 +75,8 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	async #again(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>> {
 		const state = await this.#runtime.ready();
 		if (state === null || !mayRead(ask.caller, state.run)) return notFound();
-		if (state.run.request_hash !== ask.request_hash) return no(409, "idempotency_conflict", "this Idempotency-Key was used for another request");
+		if (state.run.request_hash !== ask.request_hash)
+			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another request");
 		await this.#rested(ask.wait_ms);
 		return this.#view();
 	}
@@ -77,21 +87,32 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return this.#view();
 	}
 
-	async decide(ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>): Promise<Reply<TurnView>> {
+	async decide(
+		ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>,
+	): Promise<Reply<TurnView>> {
 		const runtime = this.#runtime;
 		const state = await this.#steerable(ask.caller);
 		if (state === null) return notFound();
-		if (state.run.planner.kind !== "external") return no(409, "not_external", "this run has a planner of its own and takes no decisions from outside");
+		if (state.run.planner.kind !== "external")
+			return no(409, "not_external", "this run has a planner of its own and takes no decisions from outside");
 		const hash = ask.idempotency_key === null ? "" : sha256(canonicalJson(ask.decision));
 		const before = ask.idempotency_key === null ? undefined : runtime.store.request(ask.idempotency_key);
-		if (before !== undefined && before.hash !== hash) return no(409, "idempotency_conflict", "this Idempotency-Key was used for another decision");
+		if (before !== undefined && before.hash !== hash)
+			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another decision");
 		let turn = before?.turn ?? null;
 		if (turn === null) {
 			const world = await runtime.world();
 			const at = runtime.state?.run.turn ?? 0;
 			const { idempotency_key: key } = ask;
 			const step = runtime.step(
-				{ kind: "planned", turn: at, decision: toPlannerDecision(ask.decision), call_as_text: false, results: null, world },
+				{
+					kind: "planned",
+					turn: at,
+					decision: toPlannerDecision(ask.decision),
+					call_as_text: false,
+					results: null,
+					world,
+				},
 				{ after: () => key !== null && runtime.store.rememberRequest(key, hash, at) },
 			);
 			if (step.problem !== null) return refusal(step.problem);
@@ -102,7 +123,9 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return { ok: true, value: this.#turnView(turn) };
 	}
 
-	async messages(ask: Ask<{ readonly turn: number | null }>): Promise<Reply<{ turn: number; messages: TurnView["messages"] }>> {
+	async messages(
+		ask: Ask<{ readonly turn: number | null }>,
+	): Promise<Reply<{ turn: number; messages: TurnView["messages"] }>> {
 		const state = await this.#readable(ask.caller);
 		if (state === null) return notFound();
 		const { run } = state;
@@ -111,16 +134,24 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return { ok: true, value: { turn, messages: turnMessages(this.#runtime.store.callsOfTurn(turn)) } };
 	}
 
-	async say(ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>): Promise<Reply<RunView>> {
+	async say(
+		ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>,
+	): Promise<Reply<RunView>> {
 		const runtime = this.#runtime;
 		if ((await this.#steerable(ask.caller)) === null) return notFound();
 		const key = ask.idempotency_key === null ? null : `say:${ask.idempotency_key}`;
 		const hash = sha256(ask.content);
 		const before = key === null ? undefined : runtime.store.request(key);
-		if (before !== undefined && before.hash !== hash) return no(409, "idempotency_conflict", "this Idempotency-Key was used for another message");
+		if (before !== undefined && before.hash !== hash)
+			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another message");
 		if (before === undefined) {
 			const world = await runtime.world(true);
-			const problem = this.#act(runtime.step({ kind: "said", content: ask.content, world }, { after: () => key !== null && runtime.store.rememberRequest(key, hash, 0) }));
+			const problem = this.#act(
+				runtime.step(
+					{ kind: "said", content: ask.content, world },
+					{ after: () => key !== null && runtime.store.rememberRequest(key, hash, 0) },
+				),
+			);
 			if (problem !== null) return problem;
 		}
 		await this.#rested(ask.wait_ms);
@@ -129,7 +160,10 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 
 	async cancel(ask: Ask): Promise<Reply<RunView>> {
 		if ((await this.#steerable(ask.caller)) === null) return notFound();
-		return this.#act(this.#runtime.step({ kind: "cancelled", by: ask.caller.name })) ?? this.#view();
+		return (
+			this.#act(this.#runtime.step({ kind: "cancelled", by: ask.caller.name, world: await this.#runtime.world() })) ??
+			this.#view()
+		);
 	}
 
 	async resume(ask: Ask<Wait>): Promise<Reply<RunView>> {
@@ -143,7 +177,11 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	async cancelCall(ask: Ask<{ readonly tool_call_id: string }>): Promise<Reply<RunView>> {
 		if ((await this.#steerable(ask.caller)) === null) return notFound();
 		const world = await this.#runtime.world();
-		return this.#act(this.#runtime.step({ kind: "call_cancelled", tool_call_id: ask.tool_call_id, by: ask.caller.name, world })) ?? this.#view();
+		return (
+			this.#act(
+				this.#runtime.step({ kind: "call_cancelled", tool_call_id: ask.tool_call_id, by: ask.caller.name, world }),
+			) ?? this.#view()
+		);
 	}
 
 	async settleOutcome(ask: Parameters<AgentRunApi["settleOutcome"]>[0]): Promise<Reply<RunView>> {
@@ -151,7 +189,19 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		const call = this.#runtime.store.call(ask.tool_call_id);
 		if (call === undefined) return notFound();
 		const { outcome, result, reason, caller: by } = ask;
-		return this.#act(this.#runtime.step({ kind: "outcome_stated", call, outcome, result, reason, by })) ?? this.#view();
+		return (
+			this.#act(
+				this.#runtime.step({
+					kind: "outcome_stated",
+					call,
+					outcome,
+					result,
+					reason,
+					by,
+					world: await this.#runtime.world(true),
+				}),
+			) ?? this.#view()
+		);
 	}
 
 	async call(ask: Ask<{ readonly tool_call_id: string }>): Promise<Reply<CallView>> {
@@ -165,8 +215,13 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		if (state === null) return notFound();
 		const { exposure, run } = state;
 		const tools = exposure?.tools ?? [];
-		const definitions = tools.map((tool) => functionDefinition(definition(this.#runtime.store, tool.definition_hash).version, tool.function_name));
-		return { ok: true, value: { turn: run.turn, mode: exposure?.mode ?? "all", definitions, trace: [...(exposure?.trace ?? [])] } };
+		const definitions = tools.map((tool) =>
+			functionDefinition(definition(this.#runtime.store, tool.definition_hash).version, tool.function_name),
+		);
+		return {
+			ok: true,
+			value: { turn: run.turn, mode: exposure?.mode ?? "all", definitions, trace: [...(exposure?.trace ?? [])] },
+		};
 	}
 
 	async evidence(ask: Ask): Promise<Reply<{ data: Evidence[]; head_hash: string }>> {
@@ -190,7 +245,8 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	async approval(ask: Ask<{ readonly approval_id: string }>): Promise<Reply<ApprovalView>> {
 		const state = await this.#runtime.ready();
 		const approval = this.#approval(ask.approval_id);
-		if (state === null || approval === null || !mayReadApproval(ask.caller, state.run, approval.domain)) return notFound();
+		if (state === null || approval === null || !mayReadApproval(ask.caller, state.run, approval.domain))
+			return notFound();
 		return { ok: true, value: approvalView(approval) };
 	}
 
@@ -216,7 +272,11 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	}
 
 	/** Who may not even see the approval is answered as if there were none; who may see it is told what is missing. */
-	async #onApproval(caller: Caller, approval_id: string, act: () => Promise<StepProblem | null>): Promise<Reply<ApprovalView>> {
+	async #onApproval(
+		caller: Caller,
+		approval_id: string,
+		act: () => Promise<StepProblem | null>,
+	): Promise<Reply<ApprovalView>> {
 		const state = await this.#runtime.ready();
 		const approval = this.#approval(approval_id);
 		if (state === null || approval === null || !mayReadApproval(caller, state.run, approval.domain)) return notFound();
@@ -228,7 +288,13 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	async issueLink(ask: Parameters<AgentRunApi["issueLink"]>[0]): ReturnType<AgentRunApi["issueLink"]> {
 		const state = await this.#runtime.ready();
 		const approval = this.#approval(ask.approval_id);
-		if (state === null || approval === null || state.run.tenant_id !== ask.tenant_id || ask.approver.tenant_id !== ask.tenant_id) return notFound();
+		if (
+			state === null ||
+			approval === null ||
+			state.run.tenant_id !== ask.tenant_id ||
+			ask.approver.tenant_id !== ask.tenant_id
+		)
+			return notFound();
 		if (approval.status !== "pending") return no(409, "already_decided", `the approval is ${approval.status}`);
 		return { ok: true, value: this.#links.issue(approval, ask.approver, ask.view_only) };
 	}
@@ -242,8 +308,10 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		await this.#runtime.ready();
 		const first = this.#links.open(ask.token);
 		if (!first.ok) return first;
-		if (first.value.doc.view_only) return no(403, "forbidden", "this link only shows the approval; decide it in the console or by the API");
-		if (!this.#links.formIsOurs(ask.token, ask.csrf, first.value.approval)) return no(403, "csrf_failed", "the form was not this page's; open the link again");
+		if (first.value.doc.view_only)
+			return no(403, "forbidden", "this link only shows the approval; decide it in the console or by the API");
+		if (!this.#links.formIsOurs(ask.token, ask.csrf, first.value.approval))
+			return no(403, "csrf_failed", "the form was not this page's; open the link again");
 		const by = await this.#links.approver(first.value.doc);
 		const world = await this.#runtime.world(true);
 		// Looked at again after the awaits: two clicks arrive as two requests.
@@ -253,7 +321,19 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		const { approval, token_hash } = opened.value;
 		const { approval_id, tool_id, tool_call_id, input_hash } = approval;
 		const step = this.#runtime.step(
-			{ kind: "approval_decided", approval_id, tool_id, tool_call_id, input_hash, decision: ask.decision, reason: ask.reason, approval, by, via: "link", world },
+			{
+				kind: "approval_decided",
+				approval_id,
+				tool_id,
+				tool_call_id,
+				input_hash,
+				decision: ask.decision,
+				reason: ask.reason,
+				approval,
+				by,
+				via: "link",
+				world,
+			},
 			{ after: () => this.#runtime.store.useLink(token_hash, Date.now()) },
 		);
 		if (step.problem !== null) return refusal(step.problem);
@@ -292,7 +372,10 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 
 	/** The newest state wins over the stored row only where it is part of the working state. */
 	#approval(approval_id: string): ApprovalRecord | null {
-		return this.#runtime.state?.approvals.get(approval_id) ?? (this.#runtime.state === null ? null : (this.#runtime.store.approval(approval_id) ?? null));
+		return (
+			this.#runtime.state?.approvals.get(approval_id) ??
+			(this.#runtime.state === null ? null : (this.#runtime.store.approval(approval_id) ?? null))
+		);
 	}
 
 	#act(step: { readonly problem: StepProblem | null }): { ok: false; problem: StepProblem } | null {
@@ -310,7 +393,10 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	async #turnSettled(turn: number, wait_ms: number | null): Promise<void> {
 		const { waiters, state } = this.#runtime;
 		const limit = wait_ms ?? state?.run.limits.turn_timeout_ms ?? 0;
-		await waiters.until(() => ![...(this.#runtime.state?.calls.values() ?? [])].some((call) => call.turn === turn && inFlight(call.state)), limit);
+		await waiters.until(
+			() => ![...(this.#runtime.state?.calls.values() ?? [])].some((call) => call.turn === turn && inFlight(call)),
+			limit,
+		);
 	}
 
 	#view(): Reply<RunView> {
@@ -326,7 +412,8 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	}
 }
 
-const notFound = (): { ok: false; problem: { status: number; code: string; detail: string } } => no(404, "not_found", "there is no such object");
+const notFound = (): { ok: false; problem: { status: number; code: string; detail: string } } =>
+	no(404, "not_found", "there is no such object");
 const refusal = (problem: StepProblem): { ok: false; problem: StepProblem } => ({ ok: false, problem });
 
 /** The log's entry of a record carries the run's id and time like every entry; the record itself has both already. */

@@ -2,12 +2,21 @@
  * What a Worker may ask of an AgentRun, over RPC. Every message carries `v`: code rolls out gradually, and a new Worker
  * will call an old object. Answers are values; an error is a problem, never a thrown one.
  */
-import type { Caller } from "#core/principal.ts";
-import type { ApprovalView, CallView, Evidence, ExposureTrace, RunView, TurnMessage, TurnView } from "#core/run/view.ts";
-import type { FunctionDefinition } from "#core/ports.ts";
-import type { FieldError } from "#core/refusal.ts";
+
 import type { Json, JsonObject } from "#core/json.ts";
 import type { WireDecision } from "#core/planner/decision.ts";
+import type { FunctionDefinition } from "#core/ports.ts";
+import type { Caller } from "#core/principal.ts";
+import type { FieldError } from "#core/refusal.ts";
+import type {
+	ApprovalView,
+	CallView,
+	Evidence,
+	ExposureTrace,
+	RunView,
+	TurnMessage,
+	TurnView,
+} from "#core/run/view.ts";
 
 export const API_VERSION = 1;
 
@@ -64,18 +73,30 @@ export type DecideApproval = {
 	readonly reason: string | null;
 };
 /** What a link's page shows: exactly the frozen call. */
-export type LinkView = { readonly approval: ApprovalView; readonly approver: string; readonly csrf: string; readonly view_only: boolean; readonly goal: string };
+export type LinkView = {
+	readonly approval: ApprovalView;
+	readonly approver: string;
+	readonly csrf: string;
+	readonly view_only: boolean;
+	readonly goal: string;
+};
 
 export interface AgentRunApi {
 	create(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>>;
 	read(ask: Ask<Wait & { readonly after_seq: number | null }>): Promise<Reply<RunView>>;
 	/** `wait_ms` null: what is left of the turn. */
-	decide(ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>): Promise<Reply<TurnView>>;
+	decide(
+		ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>,
+	): Promise<Reply<TurnView>>;
 	messages(ask: Ask<{ readonly turn: number | null }>): Promise<Reply<{ turn: number; messages: TurnMessage[] }>>;
 	say(ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>): Promise<Reply<RunView>>;
 	cancel(ask: Ask): Promise<Reply<RunView>>;
 	resume(ask: Ask<Wait>): Promise<Reply<RunView>>;
-	exposure(ask: Ask): Promise<Reply<{ turn: number; mode: "all" | "ranked"; definitions: FunctionDefinition[]; trace: ExposureTrace[] }>>;
+	exposure(
+		ask: Ask,
+	): Promise<
+		Reply<{ turn: number; mode: "all" | "ranked"; definitions: FunctionDefinition[]; trace: ExposureTrace[] }>
+	>;
 	evidence(ask: Ask): Promise<Reply<{ data: Evidence[]; head_hash: string }>>;
 	verify(ask: Ask): Promise<Reply<{ valid: boolean; checked: number; broken_at: number | null }>>;
 	settleOutcome(
@@ -86,16 +107,30 @@ export interface AgentRunApi {
 	cancelCall(ask: Ask<{ readonly tool_call_id: string }>): Promise<Reply<RunView>>;
 	approval(ask: Ask<{ readonly approval_id: string }>): Promise<Reply<ApprovalView>>;
 	decideApproval(ask: Ask<DecideApproval>): Promise<Reply<ApprovalView>>;
-	editApproval(ask: Ask<{ readonly approval_id: string; readonly arguments: JsonObject }>): Promise<Reply<ApprovalView>>;
+	editApproval(
+		ask: Ask<{ readonly approval_id: string; readonly arguments: JsonObject }>,
+	): Promise<Reply<ApprovalView>>;
 	/**
 	 * Makes a link for an approver and answers its token once. Called by the development print and by link senders; a
 	 * token is never logged. `approver` is a registered user of the tenant.
 	 */
-	issueLink(ask: { v: 1; tenant_id: string; approval_id: string; approver: Caller; view_only: boolean }): Promise<Reply<{ token: string; expires_at: string }>>;
+	issueLink(ask: {
+		v: 1;
+		tenant_id: string;
+		approval_id: string;
+		approver: Caller;
+		view_only: boolean;
+	}): Promise<Reply<{ token: string; expires_at: string }>>;
 	/** Shows; decides nothing (A4). `token` has had its MAC checked by the Worker already; it is checked again here. */
 	openLink(ask: { v: 1; token: string }): Promise<Reply<LinkView>>;
 	/** Decides once. `csrf` is the page's. */
-	decideLink(ask: { v: 1; token: string; csrf: string; decision: "approve" | "deny"; reason: string | null }): Promise<Reply<ApprovalView>>;
+	decideLink(ask: {
+		v: 1;
+		token: string;
+		csrf: string;
+		decision: "approve" | "deny";
+		reason: string | null;
+	}): Promise<Reply<ApprovalView>>;
 	/** The event stream: a WebSocket upgrade with `x-belay-ask` (an Ask with `after_seq`) as JSON; frames are `{seq, event, data}`. */
 	fetch(request: Request): Promise<Response>;
 }

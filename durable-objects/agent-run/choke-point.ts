@@ -2,12 +2,13 @@
  * The one function that invokes tools: every kind and every caller ends here, after the same stages, with a call that the
  * machine has moved to DISPATCHED in the same step that judged it. It adds the last bounds and lets nothing escape as a throw.
  */
+
+import { invariant } from "#core/invariant.ts";
 import { RESULT_MAX_BYTES } from "#core/limits.ts";
 import { failed, type InvokeOutcome } from "#core/outcome.ts";
 import type { Invocation, ToolInvoker } from "#core/ports.ts";
 import type { ToolKind } from "#core/registry/descriptor.ts";
 import type { CallRecord, RunRecord } from "#core/run/state.ts";
-import { invariant } from "#core/invariant.ts";
 
 export type Invokers = Readonly<Record<ToolKind, ToolInvoker>>;
 
@@ -22,9 +23,16 @@ export type Dispatched = {
 	readonly descriptor: Invocation["descriptor"];
 };
 
-export async function invokeTool(invokers: Invokers, dispatched: Dispatched, cancel: AbortController): Promise<InvokeOutcome> {
+export async function invokeTool(
+	invokers: Invokers,
+	dispatched: Dispatched,
+	cancel: AbortController,
+): Promise<InvokeOutcome> {
 	const { run, call, attempt, timeout_ms, descriptor } = dispatched;
-	invariant(call.state === "DISPATCHED" && call.frozen !== null && call.attempts.length === attempt, "only a dispatched, frozen call is invoked");
+	invariant(
+		call.state === "DISPATCHED" && call.frozen !== null && call.attempts.length === attempt,
+		"only a dispatched, frozen call is invoked",
+	);
 	const invocation: Invocation = {
 		tenant_id: run.tenant_id,
 		run_id: run.run_id,
@@ -59,7 +67,10 @@ export async function invokeTool(invokers: Invokers, dispatched: Dispatched, can
 function bounded(outcome: InvokeOutcome, possible: "none" | "possible"): InvokeOutcome {
 	if (outcome.kind !== "success") return outcome;
 	const bytes = JSON.stringify(outcome.result)?.length;
-	if (bytes === undefined) return failed("invalid_response", "the tool returned nothing that JSON can say", { effect: possible });
+	if (bytes === undefined)
+		return failed("invalid_response", "the tool returned nothing that JSON can say", { effect: possible });
 	if (bytes <= RESULT_MAX_BYTES) return outcome;
-	return failed("response_too_large", `the result has ${bytes} characters; at most ${RESULT_MAX_BYTES} are kept`, { effect: possible });
+	return failed("response_too_large", `the result has ${bytes} characters; at most ${RESULT_MAX_BYTES} are kept`, {
+		effect: possible,
+	});
 }

@@ -3,8 +3,8 @@
  * the hot path, repeats until D1 has the rows, and a repeat adds nothing (decision 40).
  */
 import { maskText } from "#core/data/mask.ts";
-import type { EvidenceLedger, LedgerBatch } from "#core/ports.ts";
 import type { Evidence } from "#core/evidence/record.ts";
+import type { EvidenceLedger, LedgerBatch } from "#core/ports.ts";
 import type { LogRow } from "#core/run/effect.ts";
 import type { RunRecord } from "#core/run/state.ts";
 import type { RunStore } from "./store.ts";
@@ -90,7 +90,9 @@ export class Flusher {
 					at,
 				})),
 			audit: rows.flatMap((row) =>
-				row.audit === null ? [] : [{ ...row.audit, run_id, seq: row.seq, trace_id, at: row.at, session_id, principal_id }],
+				row.audit === null
+					? []
+					: [{ ...row.audit, run_id, seq: row.seq, trace_id, at: row.at, session_id, principal_id }],
 			),
 		};
 	}

@@ -5,12 +5,13 @@
  */
 import { D1AuthorityStore } from "#adapters/d1/d1-authority-store.ts";
 import { D1ToolCatalog } from "#adapters/d1/d1-tool-catalog.ts";
+import type { BreakerView } from "#core/invoke/gate-keys.ts";
 import { LEASE_TTL_MS } from "#core/limits.ts";
 import type { Lease } from "#core/ports.ts";
-import type { TenantControlApi } from "#objects/tenant-control/api.ts";
 import type { Authority } from "#core/principal.ts";
 import type { ToolVersion } from "#core/registry/descriptor.ts";
 import type { RunState, World } from "#core/run/state.ts";
+import type { TenantControlApi } from "#objects/tenant-control/api.ts";
 
 type Remembered<T> = { readonly rev: number; readonly value: T };
 
@@ -38,7 +39,8 @@ export class Gatherer {
 		if (lease === null) return { lease: null, authority: held, tools: null };
 		try {
 			const exposure = state?.exposure ?? null;
-			const authority = held.policy_rev === lease.policy_rev ? held : await this.#authority(principal_id, lease.policy_rev);
+			const authority =
+				held.policy_rev === lease.policy_rev ? held : await this.#authority(principal_id, lease.policy_rev);
 			const stands = exposure?.registry_rev === lease.registry_rev && exposure.policy_rev === lease.policy_rev;
 			return { lease, authority, tools: stands ? null : await this.#catalog(lease.registry_rev) };
 		} catch {
@@ -47,13 +49,25 @@ export class Gatherer {
 		}
 	}
 
+	/** A gate told this isolate what its breaker is before control did. */
+	breakerSeen(tool_id: string, breaker: BreakerView): void {
+		const held = leases.get(this.#tenant_id);
+		if (held === undefined) return;
+		const others = held.open_breakers.filter((open) => open.tool_id !== tool_id);
+		const open_breakers = breaker.state === "closed" ? others : [...others, { tool_id, until: breaker.until ?? 0 }];
+		leases.set(this.#tenant_id, { ...held, open_breakers });
+	}
+
 	async #lease(fresh: boolean): Promise<Lease | null> {
 		const held = leases.get(this.#tenant_id);
 		// Asked for anew a little before it ends, so that a step never finds it just over.
 		if (!fresh && held !== undefined && Date.now() - held.issued_at < LEASE_TTL_MS * 0.8) return held;
 		const asked_at = Date.now();
 		try {
-			const lease = await (this.#env.TENANT_CONTROL.getByName(this.#tenant_id) as unknown as TenantControlApi).lease({ v: 1, tenant_id: this.#tenant_id });
+			const lease = await (this.#env.TENANT_CONTROL.getByName(this.#tenant_id) as unknown as TenantControlApi).lease({
+				v: 1,
+				tenant_id: this.#tenant_id,
+			});
 			const mine: Lease = { ...lease, issued_at: asked_at };
 			remember(leases, this.#tenant_id, mine);
 			return mine;

@@ -13,8 +13,8 @@ import type { Caller, Principal } from "#core/principal.ts";
 import { approvalView } from "#core/run/draft.ts";
 import type { ApprovalRecord } from "#core/run/state.ts";
 import type { LinkView, Problem, Reply } from "./api.ts";
-import { sha256 } from "./signing.ts";
 import type { Runtime } from "./runtime.ts";
+import { sha256 } from "./signing.ts";
 
 type LinkDoc = { readonly approver: Principal; readonly expires_at: number; readonly view_only: boolean };
 
@@ -43,10 +43,12 @@ export class Links {
 	/** The link's approval, or why there is none: unknown 404; used or out of time 410. */
 	open(token: string): Reply<OpenedLink> {
 		const { store, state } = this.#runtime;
-		if (state === null || checkLinkToken(token, this.#linkKey()) === undefined) return no(404, "not_found", "there is no such link");
+		if (state === null || checkLinkToken(token, this.#linkKey()) === undefined)
+			return no(404, "not_found", "there is no such link");
 		const token_hash = sha256(token);
 		const link = store.link<LinkDoc>(token_hash);
-		const approval = link === undefined ? undefined : (state.approvals.get(link.approval_id) ?? store.approval(link.approval_id));
+		const approval =
+			link === undefined ? undefined : (state.approvals.get(link.approval_id) ?? store.approval(link.approval_id));
 		if (link === undefined || approval === undefined) return no(404, "not_found", "there is no such link");
 		if (link.used_at !== null) return no(410, "link_used", "this link has been used already");
 		if (link.doc.expires_at <= Date.now()) return no(410, "link_expired", "this link has expired; ask for a new one");
@@ -58,7 +60,16 @@ export class Links {
 		if (!opened.ok) return opened;
 		const { approval, doc } = opened.value;
 		const goal = this.#runtime.state?.run.goal ?? "";
-		return { ok: true, value: { approval: approvalView(approval), approver: doc.approver.name, csrf: this.#csrf(token, approval), view_only: doc.view_only, goal } };
+		return {
+			ok: true,
+			value: {
+				approval: approvalView(approval),
+				approver: doc.approver.name,
+				csrf: this.#csrf(token, approval),
+				view_only: doc.view_only,
+				goal,
+			},
+		};
 	}
 
 	/** The form must come from the page of this very link. */
@@ -85,4 +96,7 @@ export class Links {
 	}
 }
 
-export const no = (status: number, code: string, detail: string): { ok: false; problem: Problem } => ({ ok: false, problem: { status, code, detail } });
+export const no = (status: number, code: string, detail: string): { ok: false; problem: Problem } => ({
+	ok: false,
+	problem: { status, code, detail },
+});

@@ -1,13 +1,13 @@
 /** The managed planner of a run, asked for one turn. Which kinds this deployment has is said before a run begins. */
 import { OpenAiPlanner } from "#adapters/openai/openai-planner.ts";
 import { functionDefinition } from "#core/exposure/definitions.ts";
+import type { Json } from "#core/json.ts";
 import { conversation } from "#core/planner/conversation.ts";
 import { toPlannerDecision } from "#core/planner/decision.ts";
-import type { Json } from "#core/json.ts";
 import type { PlannerFault, PlannerRequest } from "#core/ports.ts";
-import type { Planned, PlanFailed } from "#core/run/event.ts";
-import type { PlannerKind, RunState } from "#core/run/state.ts";
 import type { CompiledTool } from "#core/registry/compile.ts";
+import type { PlanFailed, Planned } from "#core/run/event.ts";
+import type { PlannerKind, RunState } from "#core/run/state.ts";
 import type { RunStore } from "./store.ts";
 
 export type PlanOutcome = Omit<Planned, "world"> | PlanFailed;
@@ -17,7 +17,8 @@ export function plannerMissing(env: Env, kind: PlannerKind): string | null {
 	if (kind === "openai" && (env.BELAY_PLANNER_API_KEY ?? "") === "") {
 		return "no key for the planner is configured (BELAY_PLANNER_API_KEY); use planner kind `scripted` or `external`";
 	}
-	if (kind === "workers_ai") return "this deployment has no Workers AI binding; use planner kind `openai`, `scripted` or `external`";
+	if (kind === "workers_ai")
+		return "this deployment has no Workers AI binding; use planner kind `openai`, `scripted` or `external`";
 	return null;
 }
 
@@ -39,7 +40,11 @@ function scripted(state: RunState, store: RunStore): PlanOutcome {
 	const { turn, script } = state.run;
 	const wire = store.script(script.at);
 	if (wire === undefined) {
-		const fault: PlannerFault = { code: "planner_error", message: `the script holds ${script.length} decisions and all were played`, retryable: false };
+		const fault: PlannerFault = {
+			code: "planner_error",
+			message: `the script holds ${script.length} decisions and all were played`,
+			retryable: false,
+		};
 		return { kind: "plan_failed", turn, fault };
 	}
 	const results = new Map([...store.results()].map(([id, call]) => [id, (call.result ?? null) as Json]));
@@ -51,7 +56,9 @@ async function managed(state: RunState, world: PlanWorld, turn: number, signal: 
 	const request: PlannerRequest = {
 		model: state.run.planner.model,
 		messages: conversation(null, store.messages()),
-		functions: (state.exposure?.tools ?? []).map((exposed) => functionDefinition(tool(exposed.definition_hash).version, exposed.function_name)),
+		functions: (state.exposure?.tools ?? []).map((exposed) =>
+			functionDefinition(tool(exposed.definition_hash).version, exposed.function_name),
+		),
 		user: world.user,
 		timeout_ms: world.turn_left_ms,
 	};

@@ -2,9 +2,10 @@
  * The life of one run in memory: load -> transition -> persist -> perform. Steps are synchronous (apply.ts); what is
  * asynchronous happens before one (gather) or after it (effects). Holds no policy. Used by the AgentRun object.
  */
+
+import { D1EvidenceLedger } from "#adapters/d1/d1-evidence-ledger.ts";
 import { addressRules, isDevelopment } from "#adapters/http/address-rules.ts";
 import { parseUrl } from "#adapters/http/url.ts";
-import { D1EvidenceLedger } from "#adapters/d1/d1-evidence-ledger.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
 import { hex, type RandomBytes } from "#core/ids.ts";
 import { invariant } from "#core/invariant.ts";
@@ -17,11 +18,13 @@ import type { Kit } from "#core/run/kit.ts";
 import type { CallRecord, RunState, World } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { type Alongside, apply, type Holder } from "./apply.ts";
-import { invokeTool, type Invokers } from "./choke-point.ts";
+import { type Invokers, invokeTool } from "./choke-point.ts";
 import { definition, offer } from "./definitions.ts";
 import { Flusher } from "./flush.ts";
+import { GateClient } from "./gate-client.ts";
 import { Gatherer } from "./gather.ts";
 import { makeInvokers } from "./invokers.ts";
+import { places } from "./places.ts";
 import { planTurn } from "./planners.ts";
 import { sha256, tenantKeys } from "./signing.ts";
 import { RunStore } from "./store.ts";
@@ -51,6 +54,7 @@ export class Runtime {
 	#planning: AbortController | null = null;
 	#invokers: Invokers | null = null;
 	#gatherer: Gatherer | null = null;
+	#gates: GateClient | null = null;
 	#recovered: Promise<void> | null = null;
 	#flushing = false;
 	/** The newest calls as the run's view shows them; null: to be read from storage. */
@@ -96,7 +100,10 @@ export class Runtime {
 		const tenant_id = this.state?.run.tenant_id ?? this.#tenant_id;
 		invariant(tenant_id !== null, "a run has a tenant");
 		const keys = tenantKeys(this.#env.BELAY_MASTER_SECRET, tenant_id);
-		const rules = addressRules({ public_url: this.#env.BELAY_PUBLIC_URL, dev_upstreams: this.#env.BELAY_DEV_UPSTREAMS });
+		const rules = addressRules({
+			public_url: this.#env.BELAY_PUBLIC_URL,
+			dev_upstreams: this.#env.BELAY_DEV_UPSTREAMS,
+		});
 		return {
 			now: Date.now(),
 			random,
@@ -108,6 +115,8 @@ export class Runtime {
 				return parts === undefined ? { ok: false, reason: "not_a_url" } : judgeUrl(parts, rules);
 			},
 			tenant_salt: keys.salt,
+			takePlace: (concurrency, tool_call_id) =>
+				places.take(concurrency, tenant_id, tool_call_id, () => this.#woken(tool_call_id)),
 			boot_id: this.#boot_id,
 			environment: isDevelopment() ? "development" : "production",
 		};
@@ -120,6 +129,15 @@ export class Runtime {
 		this.#recovered = Promise.resolve();
 	}
 
+	get gates(): GateClient {
+		const tenant_id = this.state?.run.tenant_id;
+		invariant(tenant_id !== undefined, "only a run that exists has gates");
+		this.#gates ??= new GateClient(this.#env, tenant_id, (tool_id, breaker) =>
+			this.#gatherer?.breakerSeen(tool_id, breaker),
+		);
+		return this.#gates;
+	}
+
 	/** What the next step has to know. `fresh` where a person acts. */
 	async world(fresh = false): Promise<World> {
 		const { state } = this;
@@ -128,7 +146,12 @@ export class Runtime {
 		return this.worldOf(tenant_id, principal.principal_id, authority, fresh);
 	}
 
-	async worldOf(tenant_id: string, principal_id: string, authority: Parameters<Gatherer["world"]>[2], fresh: boolean): Promise<World> {
+	async worldOf(
+		tenant_id: string,
+		principal_id: string,
+		authority: Parameters<Gatherer["world"]>[2],
+		fresh: boolean,
+	): Promise<World> {
 		this.#gatherer ??= new Gatherer(this.#env, tenant_id);
 		const world = await this.#gatherer.world(this.state, principal_id, authority, fresh);
 		if (world.tools !== null) offer(world.tools);
@@ -160,6 +183,15 @@ export class Runtime {
 			case "plan":
 				this.#ctx.waitUntil(this.#plan(effect.turn));
 				return;
+			case "enter":
+				this.#ctx.waitUntil(this.#enter(effect));
+				return;
+			case "leave":
+				this.#ctx.waitUntil(this.#leave(effect));
+				return;
+			case "invalidate":
+				this.#ctx.waitUntil(this.gates.invalidate(effect.tool_ids));
+				return;
 			case "abort":
 				for (const id of effect.tool_call_ids) this.#flights.get(id)?.abort();
 				return;
@@ -172,12 +204,36 @@ export class Runtime {
 		this.#invokers ??= makeInvokers(this.#env, this.#executor);
 		const cancel = new AbortController();
 		this.#flights.set(call.tool_call_id, cancel);
-		const timer = setTimeout(() => this.step({ kind: "running", tool_call_id: call.tool_call_id, attempt }), RUNNING_AFTER_MS);
+		const timer = setTimeout(
+			() => this.step({ kind: "running", tool_call_id: call.tool_call_id, attempt }),
+			RUNNING_AFTER_MS,
+		);
 		const { descriptor } = definition(this.store, call.definition_hash ?? "").version;
 		const outcome = await invokeTool(this.#invokers, { run: state.run, call, attempt, timeout_ms, descriptor }, cancel);
 		clearTimeout(timer);
+		places.release(call.tool_call_id);
+		// Decision 16: a failure is reported before the next step, which then sees the breaker; a success pays no hop.
+		if (call.gate !== "passed")
+			await this.gates.report(descriptor, outcome, Date.parse(call.attempts.at(-1)?.started_at ?? ""));
 		if (this.#flights.get(call.tool_call_id) === cancel) this.#flights.delete(call.tool_call_id);
 		this.step({ kind: "settled", tool_call_id: call.tool_call_id, attempt, outcome, world: await this.world() });
+	}
+
+	/** A place of the call's concurrency class is free for it now. */
+	async #woken(tool_call_id: string): Promise<void> {
+		if ((await this.ready()) === null) return;
+		this.step({ kind: "due", what: "start", ref: tool_call_id, world: await this.world() });
+	}
+
+	async #enter({ call, needs, hold_ms }: Extract<Effect, { kind: "enter" }>): Promise<void> {
+		const answer = await this.gates.enter(call.tool_id, call.tool_call_id, needs, hold_ms);
+		// No answer: the timer in storage asks again.
+		if (answer !== null)
+			this.step({ kind: "gated", tool_call_id: call.tool_call_id, answer, world: await this.world() });
+	}
+
+	async #leave({ kind: _kind, ...effect }: Extract<Effect, { kind: "leave" }>): Promise<void> {
+		if (await this.gates.leave(effect)) this.step({ kind: "left", tool_call_id: effect.tool_call_id });
 	}
 
 	async #plan(turn: number): Promise<void> {
@@ -246,6 +302,8 @@ export class Runtime {
 		const due = this.store.due(Date.now());
 		for (const { kind, ref } of due) {
 			if (kind === "flush") this.#ctx.waitUntil(this.flush());
+			else if (kind === "leave")
+				this.step({ kind: "due", what: kind, ref, call: this.store.call(ref) ?? null, world: await this.world() });
 			else this.step({ kind: "due", what: kind, ref, world: await this.world() });
 		}
 		this.store.arm(Date.now());

@@ -1,8 +1,8 @@
 /** Hashes and signatures as `apply()` needs them: synchronous, per tenant, derived from the master secret (decisions 1, 24). */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
-import type { Digest } from "#core/json.ts";
-import { hex } from "#core/ids.ts";
 import { deriveKey, readMasters } from "#adapters/secrets/derive.ts";
+import { hex } from "#core/ids.ts";
+import type { Digest } from "#core/json.ts";
 
 /** PKCS #8 frame of an Ed25519 seed (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
@@ -30,7 +30,8 @@ export function tenantKeys(master_secret: string, tenant_id: string): TenantKeys
 	const jwk = publicKey.export({ format: "jwk" }) as JsonWebKey;
 	const keys: TenantKeys = {
 		sign: (text) => sign(null, Buffer.from(text, "utf8"), privateKey).toString("base64url"),
-		verify: (text, signature) => verify(null, Buffer.from(text, "utf8"), publicKey, Buffer.from(signature, "base64url")),
+		verify: (text, signature) =>
+			verify(null, Buffer.from(text, "utf8"), publicKey, Buffer.from(signature, "base64url")),
 		salt: hex(deriveKey(master.bytes, tenant_id, "hash_salt")),
 		publicJwk: { ...jwk, kid: `${tenant_id}.${master.kid}` },
 	};

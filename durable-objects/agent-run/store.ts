@@ -3,11 +3,11 @@
  * cell lie in chunks beside them. It decides nothing. Only the run object uses it.
  */
 import { BODY_CHUNK_BYTES } from "#core/limits.ts";
-import type { LogRow, Row } from "#core/run/effect.ts";
 import type { StoredMessage } from "#core/planner/conversation.ts";
-import type { ToolVersion } from "#core/registry/descriptor.ts";
-import type { ApprovalRecord, CallRecord, DueKind, Exposure, RunRecord, RunState } from "#core/run/state.ts";
 import type { WireDecision } from "#core/planner/decision.ts";
+import type { ToolVersion } from "#core/registry/descriptor.ts";
+import type { LogRow, Row } from "#core/run/effect.ts";
+import type { ApprovalRecord, CallRecord, DueKind, Exposure, RunRecord, RunState } from "#core/run/state.ts";
 
 const SCHEMA = `
 CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
@@ -92,7 +92,8 @@ export class RunStore {
 			else this.#write(row);
 			timers ||= row.table === "due" || row.table === "due_done";
 		}
-		for (let at = 0; at < log.length; at += LOG_ROWS_PER_STATEMENT) this.#writeLog(log.slice(at, at + LOG_ROWS_PER_STATEMENT));
+		for (let at = 0; at < log.length; at += LOG_ROWS_PER_STATEMENT)
+			this.#writeLog(log.slice(at, at + LOG_ROWS_PER_STATEMENT));
 		if (timers) this.arm(now);
 	}
 
@@ -100,7 +101,10 @@ export class RunStore {
 		const sql = this.#sql;
 		switch (row.table) {
 			case "run":
-				sql.exec("INSERT INTO run (id, doc) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc", this.#pack("run", row.doc));
+				sql.exec(
+					"INSERT INTO run (id, doc) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc",
+					this.#pack("run", row.doc),
+				);
 				return;
 			case "call": {
 				const { tool_call_id, ordinal, turn, state } = row.doc;
@@ -127,19 +131,33 @@ export class RunStore {
 				return;
 			}
 			case "message":
-				sql.exec("INSERT INTO message VALUES (?, ?, ?)", row.doc.n, row.doc.turn, this.#pack(`message:${row.doc.n}`, row.doc));
+				sql.exec(
+					"INSERT INTO message VALUES (?, ?, ?)",
+					row.doc.n,
+					row.doc.turn,
+					this.#pack(`message:${row.doc.n}`, row.doc),
+				);
 				return;
 			case "exposure":
 				sql.exec("INSERT INTO exposure VALUES (?, ?)", row.doc.n, this.#pack(`exposure:${row.doc.n}`, row.doc));
 				return;
 			case "definition":
-				sql.exec("INSERT INTO definition VALUES (?, ?) ON CONFLICT DO NOTHING", row.doc.definition_hash, JSON.stringify(row.doc));
+				sql.exec(
+					"INSERT INTO definition VALUES (?, ?) ON CONFLICT DO NOTHING",
+					row.doc.definition_hash,
+					JSON.stringify(row.doc),
+				);
 				return;
 			case "log":
 				this.#writeLog([row.doc]);
 				return;
 			case "due":
-				sql.exec("INSERT INTO due VALUES (?, ?, ?) ON CONFLICT (kind, ref) DO UPDATE SET at = excluded.at", row.kind, row.ref, row.at);
+				sql.exec(
+					"INSERT INTO due VALUES (?, ?, ?) ON CONFLICT (kind, ref) DO UPDATE SET at = excluded.at",
+					row.kind,
+					row.ref,
+					row.at,
+				);
 				return;
 			case "due_done":
 				sql.exec("DELETE FROM due WHERE kind = ? AND ref = ?", row.kind, row.ref);
@@ -173,7 +191,9 @@ export class RunStore {
 
 	/** Timers that are due, oldest first; they stay until the step that serves them takes them out. */
 	due(now: number): { kind: DueKind; ref: string }[] {
-		return this.#sql.exec<{ kind: DueKind; ref: string }>("SELECT kind, ref FROM due WHERE at <= ? ORDER BY at LIMIT 100", now).toArray();
+		return this.#sql
+			.exec<{ kind: DueKind; ref: string }>("SELECT kind, ref FROM due WHERE at <= ? ORDER BY at LIMIT 100", now)
+			.toArray();
 	}
 
 	setDue(kind: DueKind, at: number, now: number): void {
@@ -240,7 +260,9 @@ export class RunStore {
 	}
 
 	request(key: string): { hash: string; turn: number } | undefined {
-		return this.#sql.exec<{ hash: string; turn: number }>("SELECT hash, turn FROM request WHERE key = ?", key).toArray()[0];
+		return this.#sql
+			.exec<{ hash: string; turn: number }>("SELECT hash, turn FROM request WHERE key = ?", key)
+			.toArray()[0];
 	}
 	rememberRequest(key: string, hash: string, turn: number): void {
 		this.#sql.exec("INSERT INTO request VALUES (?, ?, ?) ON CONFLICT DO NOTHING", key, hash, turn);
@@ -251,7 +273,10 @@ export class RunStore {
 	}
 	link<T>(token_hash: string): { approval_id: string; doc: T; used_at: number | null } | undefined {
 		const row = this.#sql
-			.exec<{ approval_id: string; doc: string; used_at: number | null }>("SELECT approval_id, doc, used_at FROM link WHERE token_hash = ?", token_hash)
+			.exec<{ approval_id: string; doc: string; used_at: number | null }>(
+				"SELECT approval_id, doc, used_at FROM link WHERE token_hash = ?",
+				token_hash,
+			)
 			.toArray()[0];
 		return row === undefined ? undefined : { ...row, doc: JSON.parse(row.doc) as T };
 	}
@@ -283,7 +308,9 @@ export class RunStore {
 	}
 	#unpack<T>(owner: string, text: string): T {
 		if (!text.startsWith(CHUNKED)) return JSON.parse(text) as T;
-		const parts = this.#sql.exec<{ data: string }>("SELECT data FROM body WHERE owner = ? ORDER BY part", owner).toArray();
+		const parts = this.#sql
+			.exec<{ data: string }>("SELECT data FROM body WHERE owner = ? ORDER BY part", owner)
+			.toArray();
 		return JSON.parse(parts.map(({ data }) => JSON.parse(data) as string).join("")) as T;
 	}
 }

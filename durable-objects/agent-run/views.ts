@@ -7,7 +7,11 @@ import { toolMessageInput } from "#core/run/tool-message-of.ts";
 import { type CallView, LIVE, type RunView, type TurnMessage } from "#core/run/view.ts";
 import type { RunStore } from "./store.ts";
 
-export function runView(state: RunState, store: RunStore, calls: readonly CallRecord[] = store.lastCalls(RUN_VIEW_CALLS)): RunView {
+export function runView(
+	state: RunState,
+	store: RunStore,
+	calls: readonly CallRecord[] = store.lastCalls(RUN_VIEW_CALLS),
+): RunView {
 	const { run, approvals } = state;
 	return {
 		run_id: run.run_id,
@@ -46,7 +50,13 @@ function viewOf(call: CallRecord, whole: boolean): CallView {
 	if (whole) return view;
 	const text = JSON.stringify(view.result) ?? "null";
 	if (text.length <= RESULT_INLINE_MAX_BYTES) return view;
-	return { ...view, result: { reference: `/v1/runs/${runIdOf(call)}/calls/${call.tool_call_id}`, bytes: new TextEncoder().encode(text).byteLength } };
+	return {
+		...view,
+		result: {
+			reference: `/v1/runs/${runIdOf(call)}/calls/${call.tool_call_id}`,
+			bytes: new TextEncoder().encode(text).byteLength,
+		},
+	};
 }
 
 const runIdOf = (call: CallRecord): string => `run_${call.tool_call_id.slice(5, 37)}`;

@@ -1,48 +1,94 @@
 /**
- * TenantControl: the one object per tenant that says which revision of policy and registry holds, who is revoked and what
- * is halted (decision 12). Runs lease its word for LEASE_TTL_MS; it judges nothing itself and never reads D1.
+ * TenantControl: the one object per tenant that says which revision of policy and registry holds, who is revoked, what is
+ * halted and which breakers are open (decision 12). Runs lease its word for LEASE_TTL_MS; it judges nothing itself and
+ * never reads D1. The object named PLATFORM_OBJECT holds the halts of everything, which every other one merges into its own.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Lease } from "#core/ports.ts";
-import type { TenantControlApi } from "./api.ts";
+import { mergeHalts } from "#core/approval/merge-halts.ts";
+import { BREAKER_MEMORY_MS, BREAKERS_LEASED_MAX, HALTED_MAX_INTERVALS } from "#core/limits.ts";
+import type { Clock, Lease } from "#core/ports.ts";
+import { type Halt, type OpenedHalt, PLATFORM_OBJECT, type TenantControlApi } from "./api.ts";
+import { HaltStore } from "./halt-store.ts";
+import { PlatformWord } from "./platform-word.ts";
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS revision (what TEXT PRIMARY KEY, rev INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS revoked (principal_id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS halt (scope TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER, reason TEXT NOT NULL, by TEXT NOT NULL, PRIMARY KEY (scope, since)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS breaker (tool_id TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 `;
+/** What only time takes from a lease (old halts, forgotten breakers) goes this late at most, ms. */
+const SAID_TTL_MS = 600_000;
+
+const isOpen = ({ until }: { readonly until: number | null }): boolean => until === null;
+
+type Ask<M extends keyof TenantControlApi> = Parameters<TenantControlApi[M]>[0];
 
 export class TenantControl extends DurableObject<Env> implements TenantControlApi {
 	readonly #sql: SqlStorage;
+	readonly #clock: Clock;
+	readonly #halts: HaltStore;
+	readonly #platform: PlatformWord;
 	/** Derived from the rows and dropped with every change. */
-	#said: Omit<Lease, "issued_at"> | null = null;
+	#said: { readonly word: Omit<Lease, "issued_at">; readonly at: number } | null = null;
 
-	constructor(ctx: DurableObjectState, env: Env) {
+	constructor(ctx: DurableObjectState, env: Env, clock: Clock = Date.now) {
 		super(ctx, env);
 		this.#sql = ctx.storage.sql;
+		this.#clock = clock;
 		this.#sql.exec(SCHEMA);
+		this.#halts = new HaltStore(this.#sql);
+		const alone = ctx.id.name === PLATFORM_OBJECT || env.BELAY_PLATFORM_TENANT === "";
+		this.#platform = new PlatformWord(this.#sql, alone ? null : () => this.#askPlatform(), clock);
 	}
 
 	async lease(): Promise<Lease> {
+		await this.#hearPlatform();
 		return this.#lease();
 	}
 
-	async bump(ask: { v: 1; tenant_id: string; what: "policy" | "registry" }): Promise<Lease> {
+	async bump(ask: Ask<"bump">): Promise<Lease> {
 		this.#bump(ask.what);
 		return this.#lease();
 	}
 
-	async revoke(ask: { v: 1; tenant_id: string; principal_id: string }): Promise<Lease> {
-		this.#sql.exec("INSERT INTO revoked VALUES (?, ?) ON CONFLICT DO NOTHING", ask.principal_id, Date.now());
+	async revoke(ask: Ask<"revoke">): Promise<Lease> {
+		this.#sql.exec("INSERT INTO revoked VALUES (?, ?) ON CONFLICT DO NOTHING", ask.principal_id, this.#clock());
 		this.#bump("policy");
 		return this.#lease();
 	}
 
-	async halt(ask: { v: 1; tenant_id: string; scope: string; on: boolean; reason: string; by: string }): Promise<Lease> {
-		const now = Date.now();
-		const open = this.#sql.exec("SELECT 1 FROM halt WHERE scope = ? AND until IS NULL", ask.scope).toArray().length > 0;
-		if (ask.on && !open) this.#sql.exec("INSERT INTO halt VALUES (?, ?, NULL, ?, ?)", ask.scope, now, ask.reason, ask.by);
-		if (!ask.on) this.#sql.exec("UPDATE halt SET until = ? WHERE scope = ? AND until IS NULL", now, ask.scope);
+	async reinstate(ask: Ask<"reinstate">): Promise<Lease> {
+		const gone = this.#sql.exec("DELETE FROM revoked WHERE principal_id = ? RETURNING 1", ask.principal_id).toArray();
+		if (gone.length > 0) this.#bump("policy");
+		return this.#lease();
+	}
+
+	async openHalt(ask: Ask<"openHalt">): Promise<OpenedHalt> {
+		this.#said = null;
+		return this.#halts.open(ask, this.#clock());
+	}
+
+	async endHalt(ask: Ask<"endHalt">): Promise<Halt | null> {
+		this.#said = null;
+		return this.#halts.end(ask.halt_id, ask.of_platform, this.#clock());
+	}
+
+	async halts(): Promise<readonly Halt[]> {
+		await this.#hearPlatform();
+		// who works for the platform is nobody else's business
+		const ofPlatform = this.#platform.halts().map((halt) => ({ ...halt, by: PLATFORM_OBJECT }));
+		const all = [...this.#halts.list(), ...ofPlatform];
+		return all.sort((a, b) => b.since - a.since || (a.halt_id < b.halt_id ? 1 : -1));
+	}
+
+	async platformHalts(): Promise<readonly Halt[]> {
+		const all = this.#halts.remembered(this.#clock()).filter(({ scope }) => scope === "all");
+		return [...all.filter(isOpen), ...all.filter((halt) => !isOpen(halt))].slice(0, HALTED_MAX_INTERVALS);
+	}
+
+	async breaker({ tool_id, until }: Ask<"breaker">): Promise<Lease> {
+		if (until === null) this.#sql.exec("DELETE FROM breaker WHERE tool_id = ?", tool_id);
+		else this.#sql.exec("INSERT OR REPLACE INTO breaker VALUES (?, ?)", tool_id, until);
 		this.#said = null;
 		return this.#lease();
 	}
@@ -52,15 +98,36 @@ export class TenantControl extends DurableObject<Env> implements TenantControlAp
 		this.#said = null;
 	}
 
+	async #hearPlatform(): Promise<void> {
+		if (await this.#platform.refresh()) this.#said = null;
+	}
+
+	#askPlatform(): Promise<readonly Halt[]> {
+		const platform = this.env.TENANT_CONTROL.getByName(PLATFORM_OBJECT) as unknown as TenantControlApi;
+		return platform.platformHalts({ v: 1 });
+	}
+
 	#lease(): Lease {
-		this.#said ??= {
+		const now = this.#clock();
+		// a clock that went back rebuilds as well
+		if (this.#said === null || now < this.#said.at || now - this.#said.at >= SAID_TTL_MS)
+			this.#said = { word: this.#say(now), at: now };
+		return { ...this.#said.word, issued_at: now };
+	}
+
+	#say(now: number): Omit<Lease, "issued_at"> {
+		this.#sql.exec("DELETE FROM breaker WHERE until <= ?", now - BREAKER_MEMORY_MS);
+		const halted = mergeHalts([...this.#halts.remembered(now), ...this.#platform.halts()], now);
+		const revoked = this.#sql.exec<{ principal_id: string }>("SELECT principal_id FROM revoked").toArray();
+		const latest = "SELECT tool_id, until FROM breaker ORDER BY until DESC LIMIT ?";
+		return {
 			policy_rev: this.#rev("policy"),
 			registry_rev: this.#rev("registry"),
-			revoked_principals: this.#sql.exec<{ principal_id: string }>("SELECT principal_id FROM revoked").toArray().map((row) => row.principal_id),
-			halts: this.#sql.exec<{ scope: string; since: number }>("SELECT scope, since FROM halt WHERE until IS NULL").toArray(),
-			open_breakers: [],
+			revoked_principals: revoked.map((row) => row.principal_id),
+			halts: halted.filter(isOpen).map(({ scope, since }) => ({ scope, since })),
+			halted,
+			open_breakers: this.#sql.exec<{ tool_id: string; until: number }>(latest, BREAKERS_LEASED_MAX).toArray(),
 		};
-		return { ...this.#said, issued_at: Date.now() };
 	}
 
 	#rev(what: string): number {

@@ -3,23 +3,11 @@
  * that declare a rate limit, a key or a cache, or whose breaker is known not to be closed, come here before they start;
  * every other call reports afterwards, and a success pays no hop at all.
  */
+
+import type { GateAnswer, Stored } from "#core/invoke/gate-answer.ts";
 import type { BreakerView, GateNeeds, GateOutcome } from "#core/invoke/gate-keys.ts";
-import type { Json } from "#core/json.ts";
 
-export type Stored = { readonly result: Json; readonly notes: readonly string[]; readonly at: number; readonly tool_call_id: string };
-
-export type GateAnswer =
-	/** Go, and `leave` afterwards. `probe`: this one call tries a half-open breaker. */
-	| { readonly verdict: "go"; readonly probe: boolean }
-	/** Not now. `retry_at` is when to ask again, ms since the epoch. */
-	| { readonly verdict: "wait"; readonly reason: "rate_limit" | "paused" | "claim"; readonly retry_at: number }
-	/** The breaker is open: no call. `snapshot` is the last good result, where one was asked for and is kept. */
-	| { readonly verdict: "open"; readonly until: number; readonly snapshot: Stored | null }
-	/** An equal call has settled within the window: its first result, not a second execution. */
-	| { readonly verdict: "replay"; readonly first: Stored }
-	/** An equal call ended with an unknown outcome: it must not be done again blindly. */
-	| { readonly verdict: "replay_unknown"; readonly tool_call_id: string }
-	| { readonly verdict: "cached"; readonly stored: Stored };
+export type { GateAnswer, Stored };
 
 export type GateReport = { readonly breaker: BreakerView };
 
@@ -27,7 +15,9 @@ type Named = { readonly v: 1; readonly tenant_id: string; readonly tool_id: stri
 
 export interface ToolGateApi {
 	/** Repeatable by the same call: a claim that is its own, a probe that is its own, a token that it has paid for. `hold_ms`: how long the pass may be out before it counts as lost. */
-	enter(ask: Named & { readonly tool_call_id: string; readonly needs: GateNeeds; readonly hold_ms: number }): Promise<GateAnswer>;
+	enter(
+		ask: Named & { readonly tool_call_id: string; readonly needs: GateNeeds; readonly hold_ms: number },
+	): Promise<GateAnswer>;
 	/**
 	 * The pass comes back. `settle` says what became of the claim: `done` keeps the result for the window (5 min from now),
 	 * `unknown` keeps that, `free` lets the next one try, `keep` leaves it with this call, which tries again: freed between
@@ -60,5 +50,13 @@ export interface ToolGateApi {
 	): Promise<GateReport>;
 	/** Drops cached results (a declared write happened). */
 	invalidate(ask: Named): Promise<void>;
-	view(ask: Named & { readonly criticality: GateNeeds["criticality"] }): Promise<GateReport & { readonly cached: number; readonly claims: number; readonly hits: number; readonly misses: number; readonly paused_until: number | null }>;
+	view(ask: Named & { readonly criticality: GateNeeds["criticality"] }): Promise<
+		GateReport & {
+			readonly cached: number;
+			readonly claims: number;
+			readonly hits: number;
+			readonly misses: number;
+			readonly paused_until: number | null;
+		}
+	>;
 }

@@ -148,13 +148,13 @@ export class GateStore {
 		this.#dropAll(this.#sql.exec<{ key: string }>("SELECT key FROM kept WHERE expires_at <= ?", now).toArray());
 	}
 
-	/** Sets the alarm for the first row that ends, where none is set: an idle gate must not keep a tenant's data for ever. */
-	arm(): void {
-		if (this.state().alarm_at !== null) return;
+	/** Sets the alarm for the first row that ends: an idle gate must not keep a tenant's data for ever. An early one rings in vain. */
+	arm(now: number): void {
 		const query =
 			"SELECT min(at) AS at FROM (SELECT min(ends) AS at FROM pass UNION ALL SELECT min(ends) FROM claim UNION ALL SELECT min(expires_at) FROM kept)";
 		const at = this.#sql.exec<{ at: number | null }>(query).one().at;
-		if (at === null) return;
+		const { alarm_at } = this.state();
+		if (at === null || (alarm_at !== null && alarm_at > now && alarm_at <= at)) return;
 		this.patch({ alarm_at: at });
 		void this.#storage.setAlarm(at);
 	}

@@ -4,11 +4,11 @@
  * two requests knows what it knew. It judges no permission and calls no tool. Runs ask it, after policy and approval.
  */
 import { DurableObject } from "cloudflare:workers";
+import { invariant } from "#core/invariant.ts";
 import { admit, endProbe, record, viewBreaker } from "#core/invoke/breaker.ts";
 import { settleClaim, takeClaim } from "#core/invoke/claim-window.ts";
 import { type GateNeeds, gateName } from "#core/invoke/gate-keys.ts";
 import { pauseUntil, takeToken } from "#core/invoke/rate-bucket.ts";
-import { invariant } from "#core/invariant.ts";
 import { CACHE_ENTRY_MAX_BYTES, RESULT_MAX_BYTES, SNAPSHOT_TTL_MS } from "#core/limits.ts";
 import type { Clock } from "#core/ports.ts";
 import type { GateAnswer, GateReport, ToolGateApi } from "./api.ts";
@@ -80,7 +80,7 @@ export class ToolGate extends DurableObject<Env> implements ToolGateApi {
 		this.#store.transaction(() => {
 			this.#store.patch({ alarm_at: null });
 			this.#store.sweep(now);
-			this.#store.arm();
+			this.#store.arm(now);
 		});
 	}
 
@@ -167,12 +167,15 @@ export class ToolGate extends DurableObject<Env> implements ToolGateApi {
 	#step<T>(named: Named, work: (now: number) => T): T {
 		const name = this.ctx.id.name;
 		// Asked under another name, this object would mix two tenants' results.
-		invariant(name === undefined || name === gateName(named.tenant_id, named.tool_id), "a gate answers to its own name");
+		invariant(
+			name === undefined || name === gateName(named.tenant_id, named.tool_id),
+			"a gate answers to its own name",
+		);
 		const now = this.#clock();
 		const answer = this.#store.transaction(() => {
 			this.#store.sweep(now);
 			const done = work(now);
-			this.#store.arm();
+			this.#store.arm(now);
 			return done;
 		});
 		this.ctx.waitUntil(this.#publish(named));

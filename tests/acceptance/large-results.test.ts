@@ -13,8 +13,15 @@ beforeAll(async () => {
 describe("a result of 3 MB", () => {
 	it("is kept whole, answered by reference, cut for the planner with a note, and survives a restart", async () => {
 		const run = await externalRun(tenant);
-		const code = "result = '\u4e16\U0001F600' * 400000";
-		const turned = await decide(tenant, run.run_id, turn(["code_execute_js", "c1", { code: "result = '\\u4e16\\u{1F600}'.repeat(400000)" }], ["code_execute_python", "c2", { code }]));
+		const code = "result = '\u4e16U0001F600' * 400000";
+		const turned = await decide(
+			tenant,
+			run.run_id,
+			turn(
+				["code_execute_js", "c1", { code: "result = '\\u4e16\\u{1F600}'.repeat(400000)" }],
+				["code_execute_python", "c2", { code }],
+			),
+		);
 		expect(turned.run.status).toBe("awaiting_decision");
 		await evictDurableObject(env.AGENT_RUN.getByName(run.run_id));
 		const after = await getRun(tenant, run.run_id);
@@ -30,8 +37,12 @@ describe("a result of 3 MB", () => {
 	});
 
 	it("500 log entries and a goal of 200,000 characters are readable after a restart", async () => {
-		const run = await externalRun(tenant, { goal: "\u{1F468}\u200D\u{1F469}\u200D\u{1F467}x".repeat(20_000), limits: { turns: 100 } });
-		for (let n = 0; n < 30; n++) await decide(tenant, run.run_id, turn(["echo", `c${n}`, { message: String(n) }], ["clock_now", `d${n}`, {}]));
+		const run = await externalRun(tenant, {
+			goal: "\u{1F468}\u200D\u{1F469}\u200D\u{1F467}x".repeat(20_000),
+			limits: { turns: 100 },
+		});
+		for (let n = 0; n < 30; n++)
+			await decide(tenant, run.run_id, turn(["echo", `c${n}`, { message: String(n) }], ["clock_now", `d${n}`, {}]));
 		await evictDurableObject(env.AGENT_RUN.getByName(run.run_id));
 		const after = await getRun(tenant, run.run_id);
 		expect(after.calls).toHaveLength(50);

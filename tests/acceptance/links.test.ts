@@ -20,24 +20,43 @@ const none = { policy_rev: 0, roles: [], permissions: [], tools: [], data_scope:
 async function link(approval: Run, who: "approver" | "reader" = "approver", view_only = false): Promise<string> {
 	const { principal_id, kind, name } = DEVELOPMENT_PRINCIPALS[who];
 	const stub = env.AGENT_RUN.getByName(approval.run_id) as unknown as AgentRunApi;
-	const approver = { tenant_id: tenant.tenant_id, principal_id, kind, name, authority: { ...none, roles: [], permissions: [], tools: [] } };
-	const reply = await stub.issueLink({ v: 1, tenant_id: tenant.tenant_id, approval_id: approval.approval_id, approver, view_only });
+	const approver = {
+		tenant_id: tenant.tenant_id,
+		principal_id,
+		kind,
+		name,
+		authority: { ...none, roles: [], permissions: [], tools: [] },
+	};
+	const reply = await stub.issueLink({
+		v: 1,
+		tenant_id: tenant.tenant_id,
+		approval_id: approval.approval_id,
+		approver,
+		view_only,
+	});
 	if (!reply.ok) throw new Error(reply.problem.code);
 	return reply.value.token;
 }
 
-async function pending(args: Record<string, unknown> = { to: "A", amount: 1 }): Promise<{ run: Run; approval: Run; seq: number }> {
+async function pending(
+	args: Record<string, unknown> = { to: "A", amount: 1 },
+): Promise<{ run: Run; approval: Run; seq: number }> {
 	const run = await externalRun(tenant);
 	const turned = await decide(tenant, run.run_id, turn(["pay", "c1", args]));
 	return { run, approval: turned.pending_approvals[0], seq: turned.run.seq };
 }
 
-const csrfOf = (html: string): string => /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? /value="([^"]+)"[^>]*name="csrf"/.exec(html)?.[1] ?? "";
+const csrfOf = (html: string): string =>
+	/name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? /value="([^"]+)"[^>]*name="csrf"/.exec(html)?.[1] ?? "";
 const post = (token: string, form: Record<string, string>) =>
 	send(
 		new Request(`https://belay.test/a/${token}`, {
 			method: "POST",
-			headers: { "content-type": "application/x-www-form-urlencoded", origin: "https://belay.test", "sec-fetch-site": "same-origin" },
+			headers: {
+				"content-type": "application/x-www-form-urlencoded",
+				origin: "https://belay.test",
+				"sec-fetch-site": "same-origin",
+			},
 			body: new URLSearchParams(form).toString(),
 			redirect: "manual",
 		}),
@@ -49,7 +68,9 @@ describe("A12: scanners open links", () => {
 		const { run, approval, seq } = await pending();
 		const token = await link(approval);
 		for (const method of ["GET", "HEAD", "GET", "HEAD", "GET", "HEAD"]) {
-			const answer = await call(method, `/a/${token}`, undefined, undefined, { "user-agent": "Mozilla/5.0 (SafeLinks scanner)" });
+			const answer = await call(method, `/a/${token}`, undefined, undefined, {
+				"user-agent": "Mozilla/5.0 (SafeLinks scanner)",
+			});
 			expect(answer.status).toBe(200);
 			expect(answer.headers.get("cache-control")).toContain("no-store");
 			expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
@@ -74,7 +95,14 @@ describe("A12: scanners open links", () => {
 		const { approval } = await pending();
 		const token = await link(approval);
 		const last = token.at(-1) === "0" ? "1" : "0";
-		for (const wrong of [token.slice(0, -1) + last, token.slice(0, -1), `${token}0`, token.toUpperCase(), "x", "0".repeat(128)]) {
+		for (const wrong of [
+			token.slice(0, -1) + last,
+			token.slice(0, -1),
+			`${token}0`,
+			token.toUpperCase(),
+			"x",
+			"0".repeat(128),
+		]) {
 			expect((await call("GET", `/a/${wrong}`)).status, wrong).toBe(wrong === token ? 200 : 404);
 		}
 	});
@@ -99,7 +127,11 @@ describe("A12: scanners open links", () => {
 
 describe("the page shows exactly what will run", () => {
 	it("escapes markup, direction characters and invisible text, and never runs the arguments", async () => {
-		const { approval } = await pending({ to: "acct\u202E1\u200B", text: "<script>alert(1)</script><img src=x onerror=alert(1)>", amount: 1 });
+		const { approval } = await pending({
+			to: "acct\u202E1\u200B",
+			text: "<script>alert(1)</script><img src=x onerror=alert(1)>",
+			amount: 1,
+		});
 		const { text, headers } = await call("GET", `/a/${await link(approval)}`);
 		expect(text).not.toContain("<script>alert");
 		expect(text).not.toContain("<img src=x");
@@ -111,7 +143,9 @@ describe("the page shows exactly what will run", () => {
 	});
 	it("speaks Chinese to who reads Chinese", async () => {
 		const { approval } = await pending();
-		const { text } = await call("GET", `/a/${await link(approval)}`, undefined, undefined, { "accept-language": "zh-CN,zh;q=0.9" });
+		const { text } = await call("GET", `/a/${await link(approval)}`, undefined, undefined, {
+			"accept-language": "zh-CN,zh;q=0.9",
+		});
 		expect(text).toMatch(/[\u4e00-\u9fff]{2}/);
 	});
 });

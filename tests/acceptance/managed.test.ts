@@ -13,15 +13,24 @@ beforeAll(async () => {
 
 type Delta = Record<string, unknown>;
 const sse = (deltas: Delta[], finish: string): string => {
-	const chunk = (delta: Delta, finish_reason: string | null = null) => `data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+	const chunk = (delta: Delta, finish_reason: string | null = null) =>
+		`data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
 	return `${deltas.map((delta) => chunk(delta)).join("")}${chunk({}, finish)}data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "m", choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } })}\n\ndata: [DONE]\n\n`;
 };
-const toolCall = (id: string, name: string, args: string, index = 0): Delta => ({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] });
+const toolCall = (id: string, name: string, args: string, index = 0): Delta => ({
+	tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }],
+});
 const answer = (content: string): string => sse([{ role: "assistant", content }], "stop");
 
 async function start(model: string, turns: string[]): Promise<Run> {
 	await fetch(`https://planner.test/_script?key=${model}`, { method: "POST", body: JSON.stringify(turns) });
-	const { status, body, text } = await call("POST", "/v1/runs", { goal: "pay A", planner: { kind: "openai", model } }, tenant.operator, { prefer: "wait=20" });
+	const { status, body, text } = await call(
+		"POST",
+		"/v1/runs",
+		{ goal: "pay A", planner: { kind: "openai", model } },
+		tenant.operator,
+		{ prefer: "wait=20" },
+	);
 	if (status !== 201) throw new Error(text);
 	return body;
 }
@@ -31,14 +40,25 @@ describe("planner kind openai", () => {
 	it("offers the exposed tools, passes reasoning back, pairs every call with one result, and survives a restart while it waits", async () => {
 		const model = `m-${crypto.randomUUID()}`;
 		const waiting = await start(model, [
-			sse([{ role: "assistant", content: null, reasoning_content: "hm" }, toolCall("call_0", "find", '{"q":"x"}'), toolCall("call_1", "pay", '{"to":"A","amount":1}', 1)], "tool_calls"),
+			sse(
+				[
+					{ role: "assistant", content: null, reasoning_content: "hm" },
+					toolCall("call_0", "find", '{"q":"x"}'),
+					toolCall("call_1", "pay", '{"to":"A","amount":1}', 1),
+				],
+				"tool_calls",
+			),
 			answer("paid"),
 		]);
 		expect(waiting.status).toBe("awaiting_approval");
 		await abortAllDurableObjects();
 		expect((await approve(tenant, waiting.pending_approvals[0], "deny", { reason: "too much" })).status).toBe(200);
 		const done = await rested(tenant, waiting.run_id, waiting.seq);
-		expect(done).toMatchObject({ status: "completed", answer: "paid", usage: { prompt_tokens: 20, completion_tokens: 10 } });
+		expect(done).toMatchObject({
+			status: "completed",
+			answer: "paid",
+			usage: { prompt_tokens: 20, completion_tokens: 10 },
+		});
 		const requests = await asked(model);
 		expect(requests).toHaveLength(2);
 		const names = requests[0].body.tools.map((tool: any) => tool.function.name);
@@ -57,18 +77,25 @@ describe("planner kind openai", () => {
 
 	it("T03: a call cut off by length runs nothing, is told, and is never replayed cut", async () => {
 		const model = `m-${crypto.randomUUID()}`;
-		const done = await start(model, [sse([{ role: "assistant", content: null }, toolCall("c", "pay", '{"to":"A","amou')], "length"), answer("ok")]);
+		const done = await start(model, [
+			sse([{ role: "assistant", content: null }, toolCall("c", "pay", '{"to":"A","amou')], "length"),
+			answer("ok"),
+		]);
 		expect(done).toMatchObject({ status: "completed", pending_approvals: [] });
 		expect(callOf(done, "c")).toMatchObject({ state: "REFUSED", refusal: { reason: "truncated_output" } });
 		const { messages } = (await asked(model))[1].body;
-		for (const message of messages) for (const one of message.tool_calls ?? []) expect(() => JSON.parse(one.function.arguments)).not.toThrow();
+		for (const message of messages)
+			for (const one of message.tool_calls ?? []) expect(() => JSON.parse(one.function.arguments)).not.toThrow();
 	});
 
 	it("T11: a call written as text is neither run nor an answer", async () => {
 		const model = `m-${crypto.randomUUID()}`;
-		const done = await start(model, [answer('<tool_call>\n{"name": "pay", "arguments": {"to": "A", "amount": 1}}\n</tool_call>'), answer("nothing was paid")]);
+		const done = await start(model, [
+			answer('<tool_call>\n{"name": "pay", "arguments": {"to": "A", "amount": 1}}\n</tool_call>'),
+			answer("nothing was paid"),
+		]);
 		expect(done).toMatchObject({ status: "completed", answer: "nothing was paid", calls: [] });
-		expect((await asked(model))).toHaveLength(2);
+		expect(await asked(model)).toHaveLength(2);
 	});
 
 	it("a provider's refusal ends the run with a plain reason, a passing fault is tried again", async () => {
@@ -83,24 +110,49 @@ describe("planner kind openai", () => {
 		const model = `m-${crypto.randomUUID()}`;
 		const first = await start(model, [answer("one"), answer("two")]);
 		expect(first.answer).toBe("one");
-		const { body } = await call("POST", `/v1/runs/${first.run_id}/messages`, { content: "and then?" }, tenant.operator, { prefer: "wait=20" });
+		const { body } = await call(
+			"POST",
+			`/v1/runs/${first.run_id}/messages`,
+			{ content: "and then?" },
+			tenant.operator,
+			{ prefer: "wait=20" },
+		);
 		expect(body).toMatchObject({ status: "completed", answer: "two" });
 		const { messages } = (await asked(model))[1].body;
-		expect(messages.slice(-2)).toMatchObject([{ role: "assistant", content: "one" }, { role: "user", content: "and then?" }]);
+		expect(messages.slice(-2)).toMatchObject([
+			{ role: "assistant", content: "one" },
+			{ role: "user", content: "and then?" },
+		]);
 	});
 
 	it("says which planner is missing before a run begins", async () => {
-		const { status, body } = await call("POST", "/v1/runs", { goal: "x", planner: { kind: "workers_ai" } }, tenant.operator);
+		const { status, body } = await call(
+			"POST",
+			"/v1/runs",
+			{ goal: "x", planner: { kind: "workers_ai" } },
+			tenant.operator,
+		);
 		expect([status, body.code]).toEqual([503, "planner_unavailable"]);
 	});
 });
 
 describe("events", () => {
 	it("stream what happened, in order, and resume by id", async () => {
-		const run = await start(`m-${crypto.randomUUID()}`, [sse([{ role: "assistant", content: null }, toolCall("c", "find", '{"q":"x"}')], "tool_calls"), answer("done")]);
+		const run = await start(`m-${crypto.randomUUID()}`, [
+			sse([{ role: "assistant", content: null }, toolCall("c", "find", '{"q":"x"}')], "tool_calls"),
+			answer("done"),
+		]);
 		const { text } = await streamOf(run.run_id, {});
 		const names = [...text.matchAll(/^event: (.+)$/gm)].map((found) => found[1]);
-		for (const name of ["run.status", "turn.started", "exposure.selected", "call.state", "evidence.recorded", "run.finished"]) expect(names).toContain(name);
+		for (const name of [
+			"run.status",
+			"turn.started",
+			"exposure.selected",
+			"call.state",
+			"evidence.recorded",
+			"run.finished",
+		])
+			expect(names).toContain(name);
 		const ids = [...text.matchAll(/^id: (\d+)$/gm)].map((found) => Number(found[1]));
 		expect(ids).toEqual([...ids].sort((a, b) => a - b));
 		expect(ids.at(-1)).toBe(run.seq);
@@ -111,7 +163,11 @@ describe("events", () => {
 
 /** Reads a finished run's stream until its last event has come. */
 async function streamOf(run_id: string, headers: Record<string, string>): Promise<{ text: string }> {
-	const response = await worker.fetch(new Request(`https://belay.test/v1/runs/${run_id}/events`, { headers: { authorization: `Bearer ${tenant.operator}`, ...headers } }));
+	const response = await worker.fetch(
+		new Request(`https://belay.test/v1/runs/${run_id}/events`, {
+			headers: { authorization: `Bearer ${tenant.operator}`, ...headers },
+		}),
+	);
 	const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
 	let text = "";
 	while (!text.includes("event: run.finished")) {

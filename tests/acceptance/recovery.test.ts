@@ -3,15 +3,34 @@ import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } fro
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, it } from "vitest";
 import { call, seedTenant, type TestTenant } from "../support/client.ts";
-import { callOf, decide, externalRun, getRun, ledger, ledgerTool, messageOf, READ, rested, type Run, turn } from "./tools.ts";
+import {
+	callOf,
+	decide,
+	externalRun,
+	getRun,
+	ledger,
+	ledgerTool,
+	messageOf,
+	READ,
+	type Run,
+	rested,
+	turn,
+} from "./tools.ts";
 
 let tenant: TestTenant;
 beforeAll(async () => {
 	tenant = await seedTenant();
 });
 
-const slow = (tool_id: string, ms: number) => ({ implementation: { kind: "http", method: "POST", url: `https://ledger.test/${tenant.tenant_id}-${tool_id}/slow?ms=${ms}` } });
-const until = (run_id: string, status: string) => expect.poll(async () => (await getRun(tenant, run_id)).status, { timeout: 15_000 }).toBe(status);
+const slow = (tool_id: string, ms: number) => ({
+	implementation: {
+		kind: "http",
+		method: "POST",
+		url: `https://ledger.test/${tenant.tenant_id}-${tool_id}/slow?ms=${ms}`,
+	},
+});
+const until = (run_id: string, status: string) =>
+	expect.poll(async () => (await getRun(tenant, run_id)).status, { timeout: 15_000 }).toBe(status);
 
 /** Starts a call, waits until the upstream has it, and kills the object under it. */
 async function killed(tool_id: string, more: Record<string, unknown>): Promise<{ run: Run; key: string }> {
@@ -34,7 +53,10 @@ describe("killed in mid-call", () => {
 		expect(messageOf(messages)).toMatchObject({ status: "outcome_unknown" });
 		expect(await ledger(key)).toHaveLength(1);
 		const { data } = (await call("GET", `/v1/runs/${run.run_id}/evidence`, undefined, tenant.operator)).body;
-		expect(data.at(-1)).toMatchObject({ outcome: "unknown", does_not_prove: ["that the effect happened", "that it did not happen"] });
+		expect(data.at(-1)).toMatchObject({
+			outcome: "unknown",
+			does_not_prove: ["that the effect happened", "that it did not happen"],
+		});
 		// A person settles it; an agent may not.
 		const path = `/v1/runs/${run.run_id}/calls/${callOf(after, "c1").tool_call_id}/outcome`;
 		const word = { outcome: "happened", result: { seen: true }, reason: "the ledger shows it" };
@@ -43,7 +65,9 @@ describe("killed in mid-call", () => {
 		expect(settled.status).toBe(200);
 		expect(callOf(settled.body, "c1")).toMatchObject({ state: "COMPLETED", result: { seen: true } });
 		expect((await call("POST", path, word, tenant.operator)).status).toBe(409);
-		expect((await call("GET", `/v1/runs/${run.run_id}/evidence/verify`, undefined, tenant.operator)).body.valid).toBe(true);
+		expect((await call("GET", `/v1/runs/${run.run_id}/evidence/verify`, undefined, tenant.operator)).body.valid).toBe(
+			true,
+		);
 	});
 
 	it("a read is done again and completes, with both attempts on record", async () => {
@@ -72,7 +96,10 @@ describe("killed in mid-call", () => {
 		await runDurableObjectAlarm(stub);
 		await until(run.run_id, "awaiting_decision");
 		expect(await ledger(key)).toHaveLength(1);
-		const kept = await runInDurableObject(stub, (_object, state) => state.storage.sql.exec("SELECT count(*) AS n FROM call").one().n);
+		const kept = await runInDurableObject(
+			stub,
+			(_object, state) => state.storage.sql.exec("SELECT count(*) AS n FROM call").one().n,
+		);
 		expect(kept).toBe(1);
 	});
 });
@@ -84,7 +111,13 @@ describe("time", () => {
 		await ledgerTool(tenant, "quick", READ);
 		const limits = { turn_timeout_ms: 1_200 };
 		const run = await externalRun(tenant, { limits });
-		const turned = await decide(tenant, run.run_id, turn(["too_slow", "c1", {}], ["slow_write", "c2", {}], ["quick", "c3", {}]), tenant.operator, { prefer: "wait=20" });
+		const turned = await decide(
+			tenant,
+			run.run_id,
+			turn(["too_slow", "c1", {}], ["slow_write", "c2", {}], ["quick", "c3", {}]),
+			tenant.operator,
+			{ prefer: "wait=20" },
+		);
 		const states = ["c1", "c2", "c3"].map((id) => callOf(turned.run, id).state);
 		expect(states).toEqual(["TIMEOUT", "OUTCOME_UNKNOWN", "COMPLETED"]);
 		expect(await ledger(key)).toHaveLength(1);
@@ -108,7 +141,9 @@ describe("time", () => {
 		await expect.poll(async () => (await ledger(key)).length).toBe(1);
 		const cancelled = await call("POST", `/v1/runs/${run.run_id}/cancel`, undefined, tenant.operator);
 		expect(cancelled.body).toMatchObject({ status: "cancelled" });
-		await expect.poll(async () => callOf(await getRun(tenant, run.run_id), "c1").state, { timeout: 5_000 }).toMatch(/OUTCOME_UNKNOWN|COMPLETED/);
+		await expect
+			.poll(async () => callOf(await getRun(tenant, run.run_id), "c1").state, { timeout: 5_000 })
+			.toMatch(/OUTCOME_UNKNOWN|COMPLETED/);
 		expect((await call("POST", `/v1/runs/${run.run_id}/cancel`, undefined, tenant.operator)).status).toBe(409);
 	});
 });
@@ -120,10 +155,20 @@ describe("judged again at the start", () => {
 			const key = await ledgerTool(tenant, tool_id, { approval: { mode: "always" } });
 			const run = await externalRun(tenant);
 			const turned = await decide(tenant, run.run_id, turn([tool_id, "c1", { text: "x" }]));
-			if (change === "publish") await ledgerTool(tenant, tool_id, { approval: { mode: "always" }, version: "1.0.1", description: "It writes elsewhere now." });
+			if (change === "publish")
+				await ledgerTool(tenant, tool_id, {
+					approval: { mode: "always" },
+					version: "1.0.1",
+					description: "It writes elsewhere now.",
+				});
 			else expect((await call("DELETE", `/v1/tools/${tool_id}`, undefined, tenant.operator)).status).toBeLessThan(300);
 			const { tool_call_id, input_hash, approval_id } = turned.pending_approvals[0];
-			const answer = await call("POST", `/v1/approvals/${approval_id}/decision`, { decision: "approve", tool_id, tool_call_id, input_hash }, tenant.approver);
+			const answer = await call(
+				"POST",
+				`/v1/approvals/${approval_id}/decision`,
+				{ decision: "approve", tool_id, tool_call_id, input_hash },
+				tenant.approver,
+			);
 			expect([answer.status, answer.body.code]).toEqual([409, "approval_superseded"]);
 			const after = await rested(tenant, run.run_id, turned.run.seq);
 			expect(callOf(after, "c1")).toMatchObject({ state: "REFUSED", refusal: { reason: "definition_changed" } });

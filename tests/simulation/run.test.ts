@@ -4,8 +4,8 @@
  * checked; a failure prints its seed. Set SIM_SEEDS for more.
  */
 import { describe, expect, it } from "vitest";
-import { SampleRun, seeded } from "#core/run/sample-run.ts";
 import type { Effect } from "#core/run/effect.ts";
+import { CALLER, SampleRun, seeded } from "#core/run/sample-run.ts";
 
 const SEEDS = Number(process.env.SIM_SEEDS ?? "2000");
 const STEPS = 60;
@@ -22,7 +22,31 @@ function simulate(seed: number): void {
 	let inFlight: Invoke[] = [];
 	run.create({ limits: { turns: 12, turn_timeout_ms: 120_000, session_timeout_ms: 600_000, max_tokens: 0 } });
 
+	const gates = (): void => {
+		for (const effect of run.effects.splice(0)) {
+			if (effect.kind !== "enter") {
+				run.effects.push(effect);
+				continue;
+			}
+			const at = run.now;
+			const stored = { result: {}, notes: [], at, tool_call_id: "earlier" };
+			const answer = pick([
+				{ verdict: "go", probe: false },
+				{ verdict: "go", probe: false },
+				{ verdict: "wait", reason: "claim", retry_at: at + 2_000 },
+				{ verdict: "open", until: at + 30_000, snapshot: null },
+				{ verdict: "replay", first: stored },
+				{ verdict: "replay_unknown", tool_call_id: "earlier" },
+				null,
+			] as const);
+			// Null: the answer is lost, and the timer asks again.
+			if (answer !== null)
+				run.step({ kind: "gated", tool_call_id: effect.call.tool_call_id, answer, world: run.world() });
+		}
+		if (run.effects.some((effect) => effect.kind === "enter")) gates();
+	};
 	const take = (): void => {
+		gates();
 		for (let one = run.takeInvoke(); one !== undefined; one = run.takeInvoke()) {
 			// The effect reaches the world only now, after its row was saved.
 			effects.set(one.call.tool_call_id, (effects.get(one.call.tool_call_id) ?? 0) + 1);
@@ -32,7 +56,26 @@ function simulate(seed: number): void {
 	const actions: (() => void)[] = [
 		() => {
 			if (run.state?.run.status !== "awaiting_decision") return;
-			const calls = Array.from({ length: 1 + Math.floor(chance() * 6) }, (_, n) => [pick(["find", "note", "pay", "keyed", "nope"]), `c${n % 2}`, { to: String(n % 2) }] as [string, string, object]);
+			const calls = Array.from(
+				{ length: 1 + Math.floor(chance() * 6) },
+				(_, n) =>
+					[
+						pick([
+							"find",
+							"note",
+							"pay",
+							"keyed",
+							"nope",
+							"backed",
+							"backed_by_pay",
+							"checked",
+							"asks",
+							...(chance() < 0.02 ? ["stops"] : []),
+						]),
+						`c${n % 2}`,
+						{ to: String(n % 2) },
+					] as [string, string, object],
+			);
 			run.decide(calls as never, chance() < 0.1 ? { finish_reason: "length" } : {});
 		},
 		() => {
@@ -40,13 +83,15 @@ function simulate(seed: number): void {
 			if (one === undefined) return;
 			const { tool_call_id } = one.call;
 			const outcome = pick([
+				{ kind: "success", result: { happened: chance() < 0.5 }, facts: [], notes: [] },
 				{ kind: "success", result: {}, facts: [], notes: [] },
-				{ kind: "success", result: {}, facts: [], notes: [] },
-				{ kind: "failed", code: "http_error", message: "503", effect: "possible", retryable: true },
+				{ kind: "failed", code: "http_error", message: "404", effect: "none", retryable: false, http_status: 404 },
+				{ kind: "failed", code: "http_error", message: "503", effect: "possible", retryable: true, http_status: 503 },
 				{ kind: "timeout", phase: "headers", effect: "possible" },
 			] as const);
 			run.step({ kind: "settled", tool_call_id, attempt: one.attempt, outcome, world: run.world() });
-			if (chance() < 0.2) run.step({ kind: "settled", tool_call_id, attempt: one.attempt, outcome, world: run.world() });
+			if (chance() < 0.2)
+				run.step({ kind: "settled", tool_call_id, attempt: one.attempt, outcome, world: run.world() });
 		},
 		() => {
 			const approval = pick([...run.approvals.values()]);
@@ -70,20 +115,43 @@ function simulate(seed: number): void {
 			if (approval === undefined || run.state === null) return;
 			const { tool_id, tool_call_id, input_hash, approval_id } = approval;
 			const by = { ...run.state.run.principal, authority: run.state.run.authority };
-			run.step({ kind: "approval_decided", approval_id, approval, decision: "approve", tool_id, tool_call_id, input_hash, reason: null, by, via: "api", world: run.world() }, true);
+			run.step(
+				{
+					kind: "approval_decided",
+					approval_id,
+					approval,
+					decision: "approve",
+					tool_id,
+					tool_call_id,
+					input_hash,
+					reason: null,
+					by,
+					via: "api",
+					world: run.world(),
+				},
+				true,
+			);
 			run.restart();
 			inFlight = [];
 		},
 		() => {
 			run.now += Math.floor(chance() * 90_000);
 			const due = [...run.due.values()].filter((one) => one.at <= run.now && one.kind !== "flush");
-			for (const one of due) for (let ring = 0; ring < 2; ring++) run.step({ kind: "due", what: one.kind, ref: one.ref, world: run.world() } as never);
+			for (const one of due)
+				for (let ring = 0; ring < 2; ring++)
+					run.step({
+						kind: "due",
+						what: one.kind,
+						ref: one.ref,
+						call: run.calls.get(one.ref) ?? null,
+						world: run.world(),
+					} as never);
 		},
 		() => {
 			run.lease = chance() < 0.5 ? null : chance() < 0.3 ? { halts: [{ scope: "tenant", since: 0 }] } : {};
 		},
 		() => {
-			if (chance() < 0.05) run.step({ kind: "cancelled", by: "someone" });
+			if (chance() < 0.05) run.step({ kind: "cancelled", by: "someone", world: run.world() });
 			else if (run.state?.run.status === "suspended") run.step({ kind: "resumed", world: run.world() });
 		},
 	];
@@ -92,9 +160,13 @@ function simulate(seed: number): void {
 		for (const call of run.calls.values()) {
 			const times = effects.get(call.tool_call_id) ?? 0;
 			const gated = call.tool_id === "pay";
-			if (times > 1 && (call.tool_id === "note" || gated)) throw new Error(`${call.tool_id} ran ${times} times`);
+			if (answered(run, call.tool_call_id) && call.parent_call_id !== null)
+				throw new Error("a stand-in was answered beside its parent");
+			if (times > 1 && (["note", "checked", "asks", "stops"].includes(call.tool_id) || gated))
+				throw new Error(`${call.tool_id} ran ${times} times`);
 			if (times > 0 && gated && !decided.has(call.approval_id ?? "")) throw new Error("ran without a decision");
-			if (gated && times > 0 && run.approvals.get(call.approval_id ?? "")?.status !== "consumed") throw new Error("ran without a consumed grant");
+			if (gated && times > 0 && run.approvals.get(call.approval_id ?? "")?.status !== "consumed")
+				throw new Error("ran without a consumed grant");
 			if (call.state === "REFUSED" && times > 0 && gated) throw new Error("refused after it ran");
 		}
 		const seqs = run.log.map((row) => row.seq);
@@ -103,10 +175,23 @@ function simulate(seed: number): void {
 		const turn = run.state?.run.turn ?? 0;
 		const open = run.state?.run.turn_open === true;
 		for (const call of run.calls.values()) {
-			const answered = run.toolMessages.includes(call.tool_call_id);
-			if (answered && LIVE.includes(call.state)) throw new Error(`answered while ${call.state}`);
-			if (!answered && call.turn < turn && run.state?.run.status !== "cancelled") throw new Error("a closed turn left a call unanswered");
-			if (call.turn === turn && !open && LIVE.includes(call.state) && !["cancelled", "suspended"].includes(run.state?.run.status ?? "")) throw new Error("a live call in a closed turn");
+			const told = answered(run, call.tool_call_id);
+			if (told && LIVE.includes(call.state)) throw new Error(`answered while ${call.state}`);
+			if (
+				call.parent_call_id === null &&
+				call.superseded_by === null &&
+				!told &&
+				call.turn < turn &&
+				!["cancelled", "failed"].includes(run.state?.run.status ?? "")
+			)
+				throw new Error("a closed turn left a call unanswered");
+			if (
+				call.turn === turn &&
+				!open &&
+				LIVE.includes(call.state) &&
+				!["cancelled", "failed", "suspended"].includes(run.state?.run.status ?? "")
+			)
+				throw new Error("a live call in a closed turn");
 		}
 	};
 
@@ -117,18 +202,57 @@ function simulate(seed: number): void {
 	}
 	// It always comes to rest: control is back, answers arrive, timers ring, people decide.
 	run.lease = {};
-	for (let n = 0; n < 400 && (run.state?.calls.size ?? 0) > 0 && [...(run.state?.calls.values() ?? [])].some((call) => LIVE.includes(call.state)); n++) {
+	for (
+		let n = 0;
+		n < 400 &&
+		(run.state?.calls.size ?? 0) > 0 &&
+		[...(run.state?.calls.values() ?? [])].some((call) => LIVE.includes(call.state) || call.unsettled);
+		n++
+	) {
 		if (run.state?.run.status === "suspended") run.step({ kind: "resumed", world: run.world() });
-		for (const one of inFlight.splice(0)) run.step({ kind: "settled", tool_call_id: one.call.tool_call_id, attempt: one.attempt, outcome: { kind: "success", result: {}, facts: [], notes: [] }, world: run.world() });
-		for (const one of run.approvals.values()) if (one.status === "pending") if (run.approve(one.approval_id, "deny").problem === null) decided.add(one.approval_id);
+		for (const one of inFlight.splice(0))
+			run.step({
+				kind: "settled",
+				tool_call_id: one.call.tool_call_id,
+				attempt: one.attempt,
+				outcome: { kind: "success", result: {}, facts: [], notes: [] },
+				world: run.world(),
+			});
+		for (const call of [...run.calls.values()])
+			if (call.unsettled && chance() < 0.5)
+				run.step({
+					kind: "outcome_stated",
+					call,
+					outcome: "happened",
+					result: null,
+					reason: "seen",
+					by: { ...CALLER },
+					world: run.world(),
+				});
+		for (const one of run.approvals.values())
+			if (one.status === "pending")
+				if (run.approve(one.approval_id, "deny").problem === null) decided.add(one.approval_id);
 		run.now += 31_000;
-		for (const due of [...run.due.values()]) if (due.at <= run.now && due.kind !== "flush") run.step({ kind: "due", what: due.kind, ref: due.ref, world: run.world() } as never);
+		for (const due of [...run.due.values()])
+			if (due.at <= run.now && due.kind !== "flush")
+				run.step({
+					kind: "due",
+					what: due.kind,
+					ref: due.ref,
+					call: run.calls.get(due.ref) ?? null,
+					world: run.world(),
+				} as never);
 		take();
 		check();
 	}
-	const stuck = [...(run.state?.calls.values() ?? [])].filter((call) => LIVE.includes(call.state));
-	if (stuck.length > 0) throw new Error(`did not come to rest: ${run.state?.run.status} ${stuck.map((call) => call.state).join()}`);
+	const stuck = [...(run.state?.calls.values() ?? [])].filter(
+		(call) => LIVE.includes(call.state) || (call.unsettled && run.state?.run.turn_open),
+	);
+	if (stuck.length > 0)
+		throw new Error(`did not come to rest: ${run.state?.run.status} ${stuck.map((call) => call.state).join()}`);
 }
+
+const answered = (run: SampleRun, id: string): boolean => run.toolMessages.includes(id);
 
 describe("simulation", () => {
 	it(`keeps its promises over ${SEEDS} schedules`, { timeout: 600_000 }, () => {
@@ -141,7 +265,9 @@ describe("simulation", () => {
 				throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
 			}
 		}
-		console.log(`simulation: ${SEEDS} schedules from seed ${first}, ${Math.round((1000 * SEEDS) / (performance.now() - started))} per second`);
+		console.log(
+			`simulation: ${SEEDS} schedules from seed ${first}, ${Math.round((1000 * SEEDS) / (performance.now() - started))} per second`,
+		);
 		expect(SEEDS).toBeGreaterThan(0);
 	});
 });

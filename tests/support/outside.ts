@@ -3,7 +3,8 @@
  * process ends here (it runs in Node, beside the pool). Unknown hosts are answered 599, so no test reaches a network.
  *
  * `ledger.test`    write and read tools' upstream: records every request. `GET /_log?key=k` lists what arrived under key k,
- *                  the first path segment; `/k/ok`, `/k/slow?ms=`, `/k/status/503`, `/k/redirect?to=URL`, `/k/echo`.
+ *                  the first path segment; `/k/ok`, `/k/slow?ms=`, `/k/status/503`, `/k/redirect?to=URL`, `/k/echo`,
+ *                  `/k/flaky/2` (503 twice), `/k/limited/1` (429 once), `/k/happened/yes`.
  * `planner.test`   an OpenAI-compatible endpoint that replays turns queued with `POST /_script?key=k` (see planner tests).
  */
 type Recorded = { method: string; url: string; headers: Record<string, string>; body: string; at: number };
@@ -24,13 +25,27 @@ async function ledger(request: Request, url: URL): Promise<Response> {
 	const [, key = "", action = "ok", detail = ""] = url.pathname.split("/");
 	const body = await request.text();
 	const list = recorded.get(key) ?? [];
-	list.push({ method: request.method, url: request.url, headers: Object.fromEntries(request.headers), body, at: Date.now() });
+	list.push({
+		method: request.method,
+		url: request.url,
+		headers: Object.fromEntries(request.headers),
+		body,
+		at: Date.now(),
+	});
 	recorded.set(key, list);
 	if (action === "slow") await new Promise((done) => setTimeout(done, Number(url.searchParams.get("ms") ?? "100")));
 	if (action === "status") return Response.json({ error: "as asked" }, { status: Number(detail) });
-	if (action === "redirect") return new Response(null, { status: 302, headers: { location: url.searchParams.get("to") ?? "/" } });
-	if (action === "bigint") return new Response('{"id":2512292042121000001}', { headers: { "content-type": "application/json" } });
-	if (action === "echo") return Response.json({ method: request.method, body, headers: Object.fromEntries(request.headers) });
+	// Fails so many times, then works; `/limited/n` says 429 with a second to wait.
+	if (action === "flaky" && list.length <= Number(detail)) return Response.json({ error: "not yet" }, { status: 503 });
+	if (action === "limited" && list.length <= Number(detail))
+		return Response.json({ error: "too fast" }, { status: 429, headers: { "retry-after": "1" } });
+	if (action === "happened") return Response.json({ happened: detail === "yes", result: { seen: true } });
+	if (action === "redirect")
+		return new Response(null, { status: 302, headers: { location: url.searchParams.get("to") ?? "/" } });
+	if (action === "bigint")
+		return new Response('{"id":2512292042121000001}', { headers: { "content-type": "application/json" } });
+	if (action === "echo")
+		return Response.json({ method: request.method, body, headers: Object.fromEntries(request.headers) });
 	return Response.json({ ok: true, n: list.length });
 }
 
@@ -48,7 +63,9 @@ async function planner(request: Request, url: URL): Promise<Response> {
 	const key = body.model ?? "";
 	asked.push({ key, body, headers: Object.fromEntries(request.headers) });
 	const next = scripts.get(key)?.shift();
-	if (next === undefined) return Response.json({ error: { message: "script is empty", type: "invalid_request_error" } }, { status: 400 });
-	if (next.startsWith("status:")) return Response.json({ error: { message: "as asked" } }, { status: Number(next.slice(7)) });
+	if (next === undefined)
+		return Response.json({ error: { message: "script is empty", type: "invalid_request_error" } }, { status: 400 });
+	if (next.startsWith("status:"))
+		return Response.json({ error: { message: "as asked" } }, { status: Number(next.slice(7)) });
 	return new Response(next, { headers: { "content-type": "text/event-stream" } });
 }

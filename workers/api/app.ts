@@ -8,7 +8,9 @@ import { traced } from "./middleware/trace-id.ts";
 import type { RouteEntry } from "./noun.ts";
 import { pages } from "./pages/routes.tsx";
 import { approvals } from "./routes/approvals.ts";
+import { artifacts } from "./routes/artifacts.ts";
 import { channels } from "./routes/channels.ts";
+import { halts } from "./routes/halts.ts";
 import { keys } from "./routes/keys.ts";
 import { roleBindings, roles } from "./routes/roles.ts";
 import { runs } from "./routes/runs.ts";
@@ -16,7 +18,20 @@ import { secrets } from "./routes/secrets.ts";
 import { service } from "./routes/service.ts";
 import { tools } from "./routes/tools.ts";
 
-const nouns = [runs, approvals, tools, secrets, channels, keys, roles, roleBindings, pages, service(() => routes)];
+const nouns = [
+	runs,
+	approvals,
+	artifacts,
+	tools,
+	secrets,
+	channels,
+	keys,
+	roles,
+	roleBindings,
+	halts,
+	pages,
+	service(() => routes),
+];
 
 /** Every route there is. */
 export const routes: readonly RouteEntry[] = nouns.flatMap((one) => one.routes);

@@ -2,8 +2,6 @@
  * The way from a route to its tenant's control object (decision 12). Its calls are repeatable, so each is asked once more
  * on a fresh stub when the object was reset; then 503. Called by authentication and by every administrative write.
  */
-
-import type { Lease } from "#core/ports.ts";
 import type { TenantControlApi } from "#objects/tenant-control/api.ts";
 import type { Env } from "./env.ts";
 import { keyCache } from "./middleware/key-cache.ts";
@@ -11,11 +9,11 @@ import { problem } from "./problem.ts";
 
 const RETRY_AFTER_S = 2;
 
-export async function controlOf(
+export async function controlOf<T>(
 	env: Env,
 	tenantId: string,
-	ask: (control: TenantControlApi) => Promise<Lease>,
-): Promise<Lease> {
+	ask: (control: TenantControlApi) => Promise<T>,
+): Promise<T> {
 	for (let attempt = 1; ; attempt++) {
 		try {
 			return await ask(env.TENANT_CONTROL.getByName(tenantId) as unknown as TenantControlApi);

@@ -93,10 +93,13 @@ keys.delete("/:key_id", { summary: "revoke a key", access: manage, answers: { 20
 	if (owner === undefined) throw notFound();
 	await audited(c, { action: "key.revoke", about: { key_id, principal_id: owner } }, async () => {
 		await rows.revoke(tenant_id, key_id, new Date().toISOString());
+		const hasKey = async () => (await rows.list(tenant_id)).some((one) => one.principal_id === owner && isLive(one));
 		// the last key of a principal takes its running runs along: they see it in their lease
-		const others = (await rows.list(tenant_id)).some((one) => one.principal_id === owner && isLive(one));
-		if (!others)
+		if (!(await hasKey())) {
 			await controlOf(c.env, tenant_id, (control) => control.revoke({ v: 1, tenant_id, principal_id: owner }));
+			// one that was made meanwhile has reinstated its principal before this revoked it
+			if (await hasKey()) await reinstate(c, owner);
+		}
 		await bump(c.env, tenant_id, "policy");
 	});
 	return c.body(null, 204);
@@ -126,13 +129,22 @@ async function insert(
 	const rows = new D1KeyStore(c.env.DB);
 	const stored = { ...row, prefix: PREFIX, last4: key.slice(-4), created_at: new Date().toISOString() };
 	if (await rows.insert(tenant_id, { ...stored, key_hash: keyHash(key) })) {
+		await reinstate(c, one.principal_id);
 		await bump(c.env, tenant_id, "policy");
 		return { ...stored, revoked_at: null };
 	}
 	const earlier = (await rows.list(tenant_id)).find((found) => found.key_id === one.key_id);
 	const same = earlier?.principal_id === one.principal_id && earlier.expires_at === one.expires_at;
 	if (earlier === undefined || !same) throw problem("idempotency_conflict", "the key made another API key");
+	// the first request may have ended before this; a repeat of one whose key was revoked since brings nobody back
+	if (isLive(earlier)) await reinstate(c, earlier.principal_id);
 	return earlier;
+}
+
+/** A principal whose last key was revoked works again with a new one: its runs see it in their lease. */
+async function reinstate(c: Ctx, principal_id: string): Promise<void> {
+	const { tenant_id } = c.get("caller");
+	await controlOf(c.env, tenant_id, (control) => control.reinstate({ v: 1, tenant_id, principal_id }));
 }
 
 async function ensurePrincipal(c: Ctx, body: z.infer<typeof newKey>): Promise<void> {

@@ -16,6 +16,7 @@ import { jsonObject } from "../wire/any-json.ts";
 import { listOf } from "../wire/envelopes.ts";
 import { publishTool } from "./publish-tool.ts";
 import { toolFacts, toolFactsView } from "./tool-facts.ts";
+import { toolHealth, toolHealthView } from "./tool-health.ts";
 
 const manage = { who: "caller", permission: "registry:manage:*", administrative: true } as const;
 const caller = { who: "caller" } as const;
@@ -109,6 +110,19 @@ tools.get(
 	async (c, _body, { run_id }) => {
 		const versions = await seenVersions(c, c.req.param("tool_id"));
 		return c.json(await toolFacts(c, newestOf(versions), run_id));
+	},
+);
+
+tools.get(
+	"/:tool_id/health",
+	{
+		summary: "how a tool is doing for this tenant: breaker, rate, cache and claims",
+		access: caller,
+		answers: { 200: toolHealthView },
+	},
+	async (c) => {
+		const [newest] = await seenVersions(c, c.req.param("tool_id"));
+		return c.json(await toolHealth(c, newest));
 	},
 );
 

@@ -1,0 +1,198 @@
+/**
+ * A call at its tool's gate (decisions 16, 30, 34): permission, policy and approval come first, then the gate says go, not
+ * now, not at all, or that the answer is there already. Calls that declare nothing never come here.
+ */
+
+import type { GateAnswer, Stored } from "../invoke/gate-answer.ts";
+import { breakerOnly, type GateNeeds, gateNeeds, gateOutcome } from "../invoke/gate-keys.ts";
+import type { Json } from "../json.ts";
+import type { InvokeOutcome } from "../outcome.ts";
+import type { Draft } from "./draft.ts";
+import type { Gated } from "./event.ts";
+import { evidenceOf } from "./evidence-of.ts";
+import { isOut } from "./flight.ts";
+import { judgeAgain } from "./judge-again.ts";
+import { conclude } from "./settle.ts";
+import { consume, start, startPending, wait } from "./start.ts";
+import type { CallRecord, World } from "./state.ts";
+import { settleTurn } from "./turn.ts";
+
+/** When a gate that never answered is asked again, ms: asking is repeatable by the same call. */
+const GATE_RETRY_MS = 5_000;
+/** How much longer than its own limit a pass may be out before it counts as lost, ms. */
+const HOLD_GRACE_MS = 10_000;
+
+/** What the call declares, or, where only its breaker is known not to be closed, that. Null: no hop. */
+export function needsOf(draft: Draft, call: CallRecord, world: World): GateNeeds | null {
+	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
+	const declared = declaredNeeds(draft, call);
+	if (declared !== null) return declared;
+	const known = world.lease?.open_breakers.some((breaker) => breaker.tool_id === call.tool_id) === true;
+	return known ? breakerOnly(descriptor) : null;
+}
+
+function declaredNeeds(draft: Draft, call: CallRecord): GateNeeds | null {
+	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
+	const { run } = draft;
+	const asked = {
+		arguments: call.frozen ?? {},
+		session_id: run.session_id,
+		principal_id: run.principal.principal_id,
+		definition_hash: call.definition_hash ?? "",
+		data_scope: run.authority.data_scope,
+	};
+	return gateNeeds(descriptor, asked, draft.kit.digest);
+}
+
+export function enterGate(draft: Draft, call: CallRecord, needs: GateNeeds): void {
+	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
+	const asked: CallRecord = { ...call, gate: "asked" };
+	draft.call(asked);
+	draft.due("start", call.tool_call_id, draft.kit.now + GATE_RETRY_MS);
+	const hold_ms = Math.max(draft.turnLeft(), descriptor.timeout_ms ?? 0) + HOLD_GRACE_MS;
+	draft.effect({ kind: "enter", call: asked, needs, hold_ms });
+}
+
+/** The gate was asked and the answer was lost with the object, or never came. */
+export function askAgain(draft: Draft, call: CallRecord): CallRecord {
+	const again: CallRecord = call.gate === "asked" ? { ...call, gate: "none" } : call;
+	draft.call(again);
+	return again;
+}
+
+export function gated(draft: Draft, event: Gated): void {
+	const call = draft.calls.get(event.tool_call_id);
+	const { answer } = event;
+	if (call?.state !== "PENDING" || call.gate !== "asked") {
+		// It was cancelled, refused or answered meanwhile: the pass goes back unused.
+		if (call !== undefined && call.gate !== "passed" && answer.verdict === "go")
+			leaveUnasked(draft, { ...call, gate: "passed" });
+		return;
+	}
+	answered(draft, call, answer, event.world);
+	startPending(draft, event.world);
+	settleTurn(draft, event.world);
+}
+
+function answered(draft: Draft, call: CallRecord, answer: GateAnswer, world: World): void {
+	switch (answer.verdict) {
+		case "go": {
+			const passed: CallRecord = { ...call, gate: "passed" };
+			draft.call(passed);
+			start(draft, passed, world);
+			return;
+		}
+		case "wait":
+			wait(draft, { ...call, gate: "none" }, answer.reason, answer.retry_at);
+			return;
+		case "cached":
+			served(draft, call, answer.stored, "cache", world);
+			return;
+		case "replay":
+			served(draft, call, answer.first, "idempotent_replay", world);
+			return;
+		case "replay_unknown": {
+			const message = `an equal call (${answer.tool_call_id}) ended with an unknown outcome; it was not done again`;
+			conclude(
+				draft,
+				{ ...call, gate: "none" },
+				{ kind: "failed", code: "outcome_unknown", message, effect: "possible", retryable: false },
+				world,
+			);
+			return;
+		}
+		case "open": {
+			const seconds = Math.max(1, Math.ceil((answer.until - draft.kit.now) / 1000));
+			if (answer.snapshot !== null) return served(draft, call, answer.snapshot, "fallback", world);
+			const message = `the tool is failing and is left alone for ${seconds} s`;
+			conclude(
+				draft,
+				{ ...call, gate: "none" },
+				{ kind: "failed", code: "circuit_open", message, effect: "none", retryable: true },
+				world,
+			);
+			return;
+		}
+	}
+}
+
+/** The answer is there already. It is judged again like a start, spends its grant, and invokes nothing (I5, I7). */
+function served(draft: Draft, call: CallRecord, stored: Stored, source: CallRecord["source"], world: World): void {
+	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
+	const ungated: CallRecord = { ...call, gate: "none" };
+	if (!judgeAgain(draft, call, approval, world).ok) return start(draft, ungated, world);
+	consume(draft, approval);
+	const age_s = Math.max(0, Math.round((draft.kit.now - stored.at) / 1000));
+	const from = `${source === "idempotent_replay" ? "the first result of an equal call" : "a stored result"}, ${age_s} s old (${stored.tool_call_id})`;
+	const done: CallRecord = {
+		...ungated,
+		state: "COMPLETED",
+		source,
+		result: stored.result,
+		waiting: null,
+		notes: [...call.notes, ...stored.notes, `served from ${from}`],
+		data_source: source === "fallback" ? "snapshot" : source,
+		data_freshness: source === "fallback" ? "may_be_outdated" : `${age_s} s`,
+	};
+	draft.dueDone("start", call.tool_call_id);
+	const recorded = evidenceOf(draft, done, "success", {
+		reason: `served from ${source}`,
+		facts: [`served from ${from}; the tool was not invoked`],
+		permission_decision: "allow",
+	});
+	draft.call({ ...done, evidence_id: recorded.evidence_id });
+}
+
+/** A pass that was given and not used: says nothing of the tool, and frees what it held. */
+export function leaveUnasked(draft: Draft, call: CallRecord): void {
+	if (call.gate !== "passed") return;
+	leave(draft, call, "not_asked", "free", null, null);
+}
+
+/** The gate may not have heard of this call's end: the object died, or the gate was away. Telling it twice changes nothing. */
+export function leaveAgain(draft: Draft, call: CallRecord): void {
+	const { state, result, notes, tool_call_id } = call;
+	if (state === "PENDING") return leave(draft, call, "not_asked", "keep", null, null);
+	if (state === "COMPLETED" && call.source === "live") {
+		const stored: Stored = { result: (result ?? null) as Json, notes, at: draft.kit.now, tool_call_id };
+		return leave(draft, call, "success", "done", stored, null);
+	}
+	if (isOut(state)) return;
+	leave(draft, call, "not_asked", state === "OUTCOME_UNKNOWN" ? "unknown" : "free", null, null);
+}
+
+/** Tells the gate how a passed attempt ended. `again`: this call will try once more and keeps its claim. */
+export function leaveGate(draft: Draft, call: CallRecord, outcome: InvokeOutcome, again: boolean): void {
+	const pause_ms =
+		outcome.kind === "failed" && (outcome.code === "rate_limited" || outcome.http_status === 429)
+			? (outcome.retry_after_ms ?? null)
+			: null;
+	const settle = again
+		? "keep"
+		: outcome.kind === "success"
+			? "done"
+			: outcome.effect === "possible"
+				? "unknown"
+				: "free";
+	const stored: Stored | null =
+		outcome.kind === "success"
+			? { result: outcome.result, notes: outcome.notes, at: draft.kit.now, tool_call_id: call.tool_call_id }
+			: null;
+	leave(draft, call, gateOutcome(outcome), settle, stored, pause_ms);
+}
+
+function leave(
+	draft: Draft,
+	call: CallRecord,
+	outcome: ReturnType<typeof gateOutcome>,
+	settle: "done" | "unknown" | "free" | "keep",
+	stored: Stored | null,
+	pause_ms: number | null,
+): void {
+	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
+	const needs = declaredNeeds(draft, call) ?? breakerOnly(descriptor);
+	const { tool_id, tool_call_id } = call;
+	// Told again by a timer in storage until the gate has taken it: a claim must not be left hanging.
+	draft.due("leave", tool_call_id, draft.kit.now + GATE_RETRY_MS);
+	draft.effect({ kind: "leave", tool_id, tool_call_id, needs, outcome, settle, stored, pause_ms });
+}
