@@ -39,7 +39,6 @@ export function runOf(id: string): string | undefined {
 
 /** Decision 21. */
 export const SESSION_ID = /^sess_[A-Za-z0-9_-]{1,64}$/;
-export const sessionId = (random: RandomBytes): string => `sess_${hex(random(16))}`;
 /** A W3C trace id: 32 hex digits, not all zero. */
 export const traceId = (random: RandomBytes): string => hex(random(16));
 

@@ -6,8 +6,6 @@ import { invariant } from "./invariant.ts";
 
 /** F4: exposed tools per turn while ranking is not needed. */
 export const EXPOSURE_LIMIT_TOOLS = 20;
-/** The most functions that a provider takes in one request (facts: DeepSeek and OpenAI, 128). */
-export const PROVIDER_LIMIT_TOOLS = 128;
 /** L1: turns of a run before it rests. */
 export const RUN_TURNS_DEFAULT = 20;
 export const RUN_TURNS_MAX = 200;
@@ -83,7 +81,6 @@ export const DESCRIPTOR_MAX_BYTES = 131_072;
 /** R1/R2. */
 export const DESCRIPTION_MAX_CHARS = 4_096;
 /** S2/S4: code and WASM tools. Fuel, not time, bounds computation (decision 8). */
-export const CODE_WALL_MS = 60_000;
 export const CODE_MEMORY_MAX_BYTES = 67_108_864;
 export const WASM_MEMORY_MAX_PAGES = 256;
 export const WASM_FUEL_DEFAULT = 100_000_000n;

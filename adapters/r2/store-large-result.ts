@@ -3,7 +3,7 @@
  * place (I10). A call that succeeded stays one: what cannot be stored is kept inline while it may be, and said to be cut
  * where it may not. Masks nothing: it is given what its reader may see. Called by the run object after every success.
  */
-import { type LimitedResult, limitResult } from "#core/invoke/result-limits.ts";
+import { type LimitedResult, limitResult } from "#core/data/result-limits.ts";
 import type { Json } from "#core/json.ts";
 import { RESULT_MAX_BYTES } from "#core/limits.ts";
 import type { InvokeOutcome, Success } from "#core/outcome.ts";

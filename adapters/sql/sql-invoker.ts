@@ -55,7 +55,7 @@ export class SqlInvoker implements ToolInvoker {
 
 	/** One row more than allowed shows that there are more; only then are they counted. */
 	async #read(db: D1Database, query: BoundQuery, deadline: number, signal: CancelSignal): Promise<Raw> {
-		const [columns = [], ...rows] = await db
+		const [columns, ...rows] = await db
 			.prepare(`SELECT * FROM (${query.sql}) LIMIT ${this.#row_cap + 1}`)
 			.bind(...query.values)
 			.raw<unknown[]>({ columnNames: true });

@@ -13,11 +13,12 @@ import { readArguments } from "../planner/arguments.ts";
 import { fillPlaceholders } from "../planner/placeholders.ts";
 import { judgeCall, judgeTool, mostRestrictive, type Verdict } from "../policy/permits.ts";
 import type { PlannedCall } from "../ports.ts";
-import type { FieldError, Refusal, RefusalReason } from "../refusal.ts";
+import type { FieldError } from "../refusal.ts";
 import type { CompiledTool } from "../registry/register.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { iso } from "./kit.ts";
+import { field, refuse } from "./refuse.ts";
 import { scopeOf } from "./scope.ts";
 import type { CallRecord, ExposedTool, World } from "./state.ts";
 
@@ -200,33 +201,6 @@ function ask(draft: Draft, call: CallRecord, tool: CompiledTool, verdict: Verdic
 	return told;
 }
 
-/** Ends a call before any invocation. `rich` is for the evidence only: the planner and a prober get the coarse reason. */
-export function refuse(
-	draft: Draft,
-	call: CallRecord,
-	stage: string,
-	reason: RefusalReason,
-	errors: readonly FieldError[],
-	rich?: string,
-	blocked = false,
-): CallRecord {
-	const refusal: Refusal = {
-		stage: reason === "unknown_tool" ? "exposure" : stage,
-		reason,
-		blocked,
-		errors: [...errors],
-	};
-	const refused: CallRecord = { ...call, state: "REFUSED", refusal };
-	const recorded = evidenceOf(draft, refused, "refused", {
-		reason: rich ?? reason,
-		permission_decision: "deny",
-		security_flags: blocked ? [reason] : [],
-	});
-	const told: CallRecord = { ...refused, evidence_id: recorded.evidence_id };
-	draft.call(told);
-	return told;
-}
-
 /** A call that has been asked for and nothing more. */
 export function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool | undefined): CallRecord {
 	const ordinal = draft.run.next_call;
@@ -268,10 +242,6 @@ export function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool |
 		superseded_by: null,
 		arguments_text: null,
 	};
-}
-
-function field(pointer: string, issue: FieldError["issue"], expected: string, hint: string): FieldError {
-	return { error: issue.replaceAll("_", " "), field: pointer, issue, expected, hint };
 }
 
 /** One answer for a tool that does not exist, is not exposed, or may not be called: a prober learns nothing (decision 20). */

@@ -1,12 +1,13 @@
 /** A run's first step, and the later words of its user. */
 import { GENESIS } from "../evidence/chain.ts";
 import type { FieldError } from "../refusal.ts";
+import { advance } from "./advance.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Created, Said } from "./event.ts";
 import { iso, type Kit } from "./kit.ts";
 import type { RunRecord, RunState } from "./state.ts";
-import { openTurn, settleTurn } from "./turn.ts";
+import { openTurn } from "./turn.ts";
 
 /** Messages a user may send while a turn is open before the run has taken any of them up. */
 const QUEUED_MAX = 16;
@@ -92,6 +93,6 @@ export function said(draft: Draft, event: Said): StepProblem | null {
 	if (run.planner.kind === "external" && run.status === "awaiting_decision") return null;
 	draft.set({ answer: null, error: null });
 	openTurn(draft, event.world);
-	settleTurn(draft, event.world);
+	advance(draft, event.world);
 	return null;
 }

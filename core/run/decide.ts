@@ -8,13 +8,13 @@ import type { JsonObject } from "../json.ts";
 import { judgeTool, permits } from "../policy/permits.ts";
 import type { Caller } from "../principal.ts";
 import { judgeArguments } from "./admit.ts";
+import { advance } from "./advance.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { ApprovalDecided, ApprovalEdited } from "./event.ts";
 import { evidenceOf } from "./evidence-of.ts";
-import { start, startPending } from "./start.ts";
+import { start } from "./start.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
-import { settleTurn } from "./turn.ts";
 
 const problem = (status: number, code: string, detail: string, extra?: JsonObject): StepProblem =>
 	extra === undefined ? { status, code, detail } : { status, code, detail, extra };
@@ -51,14 +51,14 @@ export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProbl
 			message: event.reason ?? "denied without a reason",
 			retryable: false,
 		});
-		settleTurn(draft, event.world);
+		advance(draft, event.world);
 		return null;
 	}
 	const pending: CallRecord = { ...call, state: "PENDING" };
 	draft.call(pending);
 	start(draft, pending, event.world);
 	const after = draft.calls.get(call.tool_call_id);
-	settleTurn(draft, event.world);
+	advance(draft, event.world);
 	if (after?.state !== "REFUSED") return null;
 	const detail = `the approval came too late: ${after.refusal?.reason ?? "refused"} when it was judged again; nothing was executed`;
 	return problem(409, "approval_superseded", detail);
@@ -114,7 +114,7 @@ export function expire(draft: Draft, approval_id: string, world: World): void {
 		message: "nobody decided in time; the call was not executed",
 		retryable: false,
 	});
-	settleTurn(draft, world);
+	advance(draft, world);
 }
 
 /** A3: edited arguments are a new frozen call with its own hash, judged from the start; the old approval is spent. */
@@ -146,7 +146,6 @@ export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem
 		superseded_by: tool_call_id,
 		refusal: { stage: "approval", reason: "superseded", blocked: false, errors: [] },
 	});
-	startPending(draft, event.world);
-	settleTurn(draft, event.world);
+	advance(draft, event.world);
 	return null;
 }

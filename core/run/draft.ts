@@ -54,6 +54,8 @@ export class Draft {
 		return part;
 	}
 
+	/** Calls that ended other than well in this step: what their tools declare for that is still to be done. */
+	readonly ended: string[] = [];
 	/** Whether the run record itself was changed. */
 	touched = false;
 

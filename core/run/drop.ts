@@ -1,20 +1,19 @@
 /** Calls that will not run after all: the run was stopped, or its time is spent. Each gets an end that says so. */
-import { refuse } from "./admit.ts";
+
+import { conclude } from "./conclude.ts";
 import type { Draft } from "./draft.ts";
 import { leaveUnasked } from "./gate.ts";
-import { conclude } from "./settle.ts";
-import type { CallRecord, World } from "./state.ts";
+import { refuse } from "./refuse.ts";
+import type { CallRecord } from "./state.ts";
 
 /** Takes back what has not been given to the world: nothing of it runs any more. */
 export function drop(
 	draft: Draft,
 	reason: "run_cancelled" | "budget_exhausted",
 	rich: string,
-	world: World,
 	states: readonly string[] = ["PENDING", "AWAITING_APPROVAL"],
 ): void {
-	for (const call of [...draft.calls.values()])
-		if (states.includes(call.state)) dropCall(draft, call, reason, rich, world);
+	for (const call of [...draft.calls.values()]) if (states.includes(call.state)) dropCall(draft, call, reason, rich);
 }
 
 export function dropCall(
@@ -22,7 +21,6 @@ export function dropCall(
 	call: CallRecord,
 	reason: "run_cancelled" | "budget_exhausted",
 	rich: string,
-	world: World,
 ): void {
 	if (call.child !== null) {
 		// Its own end is on record already; what was to stand in for it does not any more.
@@ -32,18 +30,13 @@ export function dropCall(
 	if (call.attempts.length > 0) {
 		const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
 		const message = `not tried again: ${rich}`;
-		conclude(
-			draft,
-			call,
-			{
-				kind: "failed",
-				code: "interrupted",
-				message,
-				effect: descriptor.effect === "read" ? "none" : "possible",
-				retryable: false,
-			},
-			world,
-		);
+		conclude(draft, call, {
+			kind: "failed",
+			code: "interrupted",
+			message,
+			effect: descriptor.effect === "read" ? "none" : "possible",
+			retryable: false,
+		});
 		return;
 	}
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);

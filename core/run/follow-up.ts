@@ -11,16 +11,26 @@ import { blank, judgeArguments } from "./admit.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { scopeOf } from "./scope.ts";
-import { startPending } from "./start.ts";
 import type { CallRecord, World } from "./state.ts";
 import { rest } from "./turn.ts";
 import { FINISHED, LIVE } from "./view.ts";
 
-export function followUp(draft: Draft, call: CallRecord, world: World): void {
+/** For every call that ended badly in this step. */
+export function followUps(draft: Draft, world: World): void {
+	for (const id of draft.ended.splice(0)) {
+		const call = draft.calls.get(id);
+		if (call !== undefined) followUp(draft, call, world);
+	}
+}
+
+function followUp(draft: Draft, call: CallRecord, world: World): void {
 	// A stand-in has no stand-in, and a run that was stopped starts nothing more.
 	if (call.parent_call_id !== null || FINISHED.has(draft.run.status) || draft.turnLeft() === 0) return;
 	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
-	if (call.state === "OUTCOME_UNKNOWN") return onUnknown(draft, call, descriptor.on_unknown, world);
+	if (call.state === "OUTCOME_UNKNOWN") {
+		onUnknown(draft, call, descriptor.on_unknown, world);
+		return;
+	}
 	const { fallback } = descriptor;
 	const acted =
 		call.attempts.some((attempt) => attempt.outcome !== "success" && attempt.error !== null) &&
@@ -28,9 +38,15 @@ export function followUp(draft: Draft, call: CallRecord, world: World): void {
 		!refusedByTool(call);
 	if (fallback === undefined || fallback === "snapshot" || acted) return;
 	const tool = reference(draft, fallback.tool_id);
-	if (tool === null) return note(draft, call, `its fallback \`${fallback.tool_id}\` cannot be used here`);
+	if (tool === null) {
+		note(draft, call, `its fallback \`${fallback.tool_id}\` cannot be used here`);
+		return;
+	}
 	const args = mapped(draft, call, fallback.args, tool);
-	if (typeof args === "string") return note(draft, call, `its fallback could not be asked: ${args}`);
+	if (typeof args === "string") {
+		note(draft, call, `its fallback could not be asked: ${args}`);
+		return;
+	}
 	spawn(draft, call, "fallback", tool, args, world);
 }
 
@@ -51,7 +67,10 @@ function onUnknown(draft: Draft, call: CallRecord, way: string, world: World): v
 		draft.due("unsettled", call.tool_call_id, draft.kit.now + APPROVAL_TTL_DEFAULT_MS);
 	} else if (way.startsWith("reconcile:")) {
 		const tool = reference(draft, way.slice("reconcile:".length));
-		if (tool === null) return note(draft, call, "its status tool cannot be used here");
+		if (tool === null) {
+			note(draft, call, "its status tool cannot be used here");
+			return;
+		}
 		// What the status tool takes of these is what it is asked with.
 		const known: JsonObject = {
 			tool_call_id: call.tool_call_id,
@@ -142,7 +161,6 @@ function spawn(
 		waiting: { reason: "fallback", until: draft.at },
 	});
 	judgeArguments(draft, child, tool, args, judgeTool(draft.run.authority, descriptor), world);
-	startPending(draft, world);
 }
 
 /** Parents whose stand-in or status tool has come to an end take its word. Called whenever the turn is looked at. */

@@ -3,19 +3,13 @@
  * now, not at all, or that the answer is there already. Calls that declare nothing never come here.
  */
 
-import type { GateAnswer, Stored } from "../invoke/gate-answer.ts";
+import type { Stored } from "../invoke/gate-answer.ts";
 import { breakerOnly, type GateNeeds, gateNeeds, gateOutcome } from "../invoke/gate-keys.ts";
 import type { Json } from "../json.ts";
 import type { InvokeOutcome } from "../outcome.ts";
 import type { Draft } from "./draft.ts";
-import type { Gated } from "./event.ts";
-import { evidenceOf } from "./evidence-of.ts";
 import { isOut } from "./flight.ts";
-import { judgeAgain } from "./judge-again.ts";
-import { conclude } from "./settle.ts";
-import { consume, start, startPending, wait } from "./start.ts";
 import type { CallRecord, World } from "./state.ts";
-import { settleTurn } from "./turn.ts";
 
 /** When a gate that never answered is asked again, ms: asking is repeatable by the same call. */
 const GATE_RETRY_MS = 5_000;
@@ -60,102 +54,29 @@ export function askAgain(draft: Draft, call: CallRecord): CallRecord {
 	return again;
 }
 
-export function gated(draft: Draft, event: Gated): void {
-	const call = draft.calls.get(event.tool_call_id);
-	const { answer } = event;
-	if (call?.state !== "PENDING" || call.gate !== "asked") {
-		// It was cancelled, refused or answered meanwhile: the pass goes back unused.
-		if (call !== undefined && call.gate !== "passed" && answer.verdict === "go")
-			leaveUnasked(draft, { ...call, gate: "passed" });
-		return;
-	}
-	answered(draft, call, answer, event.world);
-	startPending(draft, event.world);
-	settleTurn(draft, event.world);
-}
-
-function answered(draft: Draft, call: CallRecord, answer: GateAnswer, world: World): void {
-	switch (answer.verdict) {
-		case "go": {
-			const passed: CallRecord = { ...call, gate: "passed" };
-			draft.call(passed);
-			start(draft, passed, world);
-			return;
-		}
-		case "wait":
-			wait(draft, { ...call, gate: "none" }, answer.reason, answer.retry_at);
-			return;
-		case "cached":
-			served(draft, call, answer.stored, "cache", world);
-			return;
-		case "replay":
-			served(draft, call, answer.first, "idempotent_replay", world);
-			return;
-		case "replay_unknown": {
-			const message = `an equal call (${answer.tool_call_id}) ended with an unknown outcome; it was not done again`;
-			conclude(
-				draft,
-				{ ...call, gate: "none" },
-				{ kind: "failed", code: "outcome_unknown", message, effect: "possible", retryable: false },
-				world,
-			);
-			return;
-		}
-		case "open": {
-			const seconds = Math.max(1, Math.ceil((answer.until - draft.kit.now) / 1000));
-			if (answer.snapshot !== null) return served(draft, call, answer.snapshot, "fallback", world);
-			const message = `the tool is failing and is left alone for ${seconds} s`;
-			conclude(
-				draft,
-				{ ...call, gate: "none" },
-				{ kind: "failed", code: "circuit_open", message, effect: "none", retryable: true },
-				world,
-			);
-			return;
-		}
-	}
-}
-
-/** The answer is there already. It is judged again like a start, spends its grant, and invokes nothing (I5, I7). */
-function served(draft: Draft, call: CallRecord, stored: Stored, source: CallRecord["source"], world: World): void {
-	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
-	const ungated: CallRecord = { ...call, gate: "none" };
-	if (!judgeAgain(draft, call, approval, world).ok) return start(draft, ungated, world);
-	consume(draft, approval);
-	const age_s = Math.max(0, Math.round((draft.kit.now - stored.at) / 1000));
-	const from = `${source === "idempotent_replay" ? "the first result of an equal call" : "a stored result"}, ${age_s} s old (${stored.tool_call_id})`;
-	const done: CallRecord = {
-		...ungated,
-		state: "COMPLETED",
-		source,
-		result: stored.result,
-		waiting: null,
-		notes: [...call.notes, ...stored.notes, `served from ${from}`],
-		data_source: source === "fallback" ? "snapshot" : source,
-		data_freshness: source === "fallback" ? "may_be_outdated" : `${age_s} s`,
-	};
-	draft.dueDone("start", call.tool_call_id);
-	const recorded = evidenceOf(draft, done, "success", {
-		reason: `served from ${source}`,
-		facts: [`served from ${from}; the tool was not invoked`],
-		permission_decision: "allow",
-	});
-	draft.call({ ...done, evidence_id: recorded.evidence_id });
-}
-
 /** A pass that was given and not used: says nothing of the tool, and frees what it held. */
 export function leaveUnasked(draft: Draft, call: CallRecord): void {
 	if (call.gate !== "passed") return;
 	leave(draft, call, "not_asked", "free", null, null);
 }
 
+/** A call that has tried and will not try again after all: what became of its claim is what is known of its attempts. */
+export function leaveUnused(draft: Draft, call: CallRecord): void {
+	const { effect } = draft.kit.tool(call.definition_hash ?? "").version.descriptor;
+	leave(draft, call, "not_asked", effect === "read" ? "free" : "unknown", null, null);
+}
+
 /** The gate may not have heard of this call's end: the object died, or the gate was away. Telling it twice changes nothing. */
 export function leaveAgain(draft: Draft, call: CallRecord): void {
 	const { state, result, notes, tool_call_id } = call;
-	if (state === "PENDING") return leave(draft, call, "not_asked", "keep", null, null);
+	if (state === "PENDING") {
+		leave(draft, call, "not_asked", "keep", null, null);
+		return;
+	}
 	if (state === "COMPLETED" && call.source === "live") {
 		const stored: Stored = { result: (result ?? null) as Json, notes, at: draft.kit.now, tool_call_id };
-		return leave(draft, call, "success", "done", stored, null);
+		leave(draft, call, "success", "done", stored, null);
+		return;
 	}
 	if (isOut(state)) return;
 	leave(draft, call, "not_asked", state === "OUTCOME_UNKNOWN" ? "unknown" : "free", null, null);

@@ -1,14 +1,14 @@
 /** What stops a run or a part of it: a person, the turn's or session's clock, or a life of the object that ended. */
+import { advance } from "./advance.ts";
+import { conclude, recover } from "./conclude.ts";
 import type { Draft } from "./draft.ts";
 import { drop, dropCall } from "./drop.ts";
 import type { StepProblem } from "./effect.ts";
 import type { CallCancelled, Cancelled, Resumed } from "./event.ts";
 import { isOut } from "./flight.ts";
 import { askAgain } from "./gate.ts";
-import { conclude, recover } from "./settle.ts";
-import { startPending } from "./start.ts";
 import type { World } from "./state.ts";
-import { openTurn, plan, rest, settleTurn } from "./turn.ts";
+import { openTurn, plan, rest } from "./turn.ts";
 import { FINISHED } from "./view.ts";
 
 /** Attempts of a planner whose object died before they give up. */
@@ -28,8 +28,8 @@ export function callCancelled(draft: Draft, event: CallCancelled): StepProblem |
 	if (call.state !== "PENDING" && call.state !== "AWAITING_APPROVAL") {
 		return { status: 409, code: "call_started", detail: `the call is ${call.state} and cannot be taken back` };
 	}
-	dropCall(draft, call, "run_cancelled", `cancelled by ${event.by}`, event.world);
-	settleTurn(draft, event.world);
+	dropCall(draft, call, "run_cancelled", `cancelled by ${event.by}`);
+	advance(draft, event.world);
 	return null;
 }
 
@@ -48,23 +48,20 @@ export function clockRanOut(draft: Draft, world: World): void {
 	if (out.length > 0) draft.effect({ kind: "abort", tool_call_ids: out.map((call) => call.tool_call_id) });
 	for (const call of out) {
 		const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
-		conclude(
-			draft,
-			call,
-			{ kind: "timeout", phase: "wall", effect: descriptor.effect === "read" ? "none" : "possible" },
-			world,
-		);
+		conclude(draft, call, {
+			kind: "timeout",
+			phase: "wall",
+			effect: descriptor.effect === "read" ? "none" : "possible",
+		});
 	}
-	drop(draft, "budget_exhausted", session ? "the session's time was spent" : "the turn's time was spent", world, [
-		"PENDING",
-	]);
+	drop(draft, "budget_exhausted", session ? "the session's time was spent" : "the turn's time was spent", ["PENDING"]);
 	if (session) {
 		rest(draft, "suspended", {
 			code: "session_timeout",
 			message: "the session's time is spent; resume to go on from here",
 		});
 	} else if (draft.run.turn_open) {
-		settleTurn(draft, world);
+		advance(draft, world);
 	} else {
 		rest(draft, "failed", { code: "planner_timeout", message: "the planner did not answer within the turn" });
 	}
@@ -80,8 +77,7 @@ export function resumed(draft: Draft, event: Resumed): StepProblem | null {
 	draft.set({ error: null, clocks: { ...draft.run.clocks, session_spent_ms: 0, turn_spent_ms: 0 } });
 	if (draft.calls.size > 0) {
 		draft.status("executing", { turn_open: true });
-		startPending(draft, event.world);
-		settleTurn(draft, event.world);
+		advance(draft, event.world);
 	} else {
 		openTurn(draft, event.world);
 	}
@@ -91,12 +87,11 @@ export function resumed(draft: Draft, event: Resumed): StepProblem | null {
 /** A new life of the object: attempts of another boot are orphans, and a plan in flight died with it (decision 5). */
 export function booted(draft: Draft, world: World): void {
 	const orphans = [...draft.calls.values()].filter((call) => isOut(call.state) && call.boot_id !== draft.kit.boot_id);
-	for (const call of orphans) recover(draft, call, world);
+	for (const call of orphans) recover(draft, call);
 	const asking = [...draft.calls.values()].filter((call) => call.state === "PENDING" && call.gate === "asked");
 	for (const call of asking) askAgain(draft, call);
 	if (orphans.length > 0 || asking.length > 0) {
-		startPending(draft, world);
-		settleTurn(draft, world);
+		advance(draft, world);
 	}
 	if (draft.run.status !== "planning") return;
 	if (draft.run.plan_attempts < PLANS_MAX) plan(draft);
@@ -108,17 +103,15 @@ export function watchdog(draft: Draft, tool_call_id: string, world: World): void
 	const call = draft.calls.get(tool_call_id);
 	if (call === undefined || !isOut(call.state)) return;
 	if (call.boot_id !== draft.kit.boot_id) {
-		recover(draft, call, world);
+		recover(draft, call);
 	} else {
 		const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
 		draft.effect({ kind: "abort", tool_call_ids: [tool_call_id] });
-		conclude(
-			draft,
-			call,
-			{ kind: "timeout", phase: "wall", effect: descriptor.effect === "read" ? "none" : "possible" },
-			world,
-		);
+		conclude(draft, call, {
+			kind: "timeout",
+			phase: "wall",
+			effect: descriptor.effect === "read" ? "none" : "possible",
+		});
 	}
-	startPending(draft, world);
-	settleTurn(draft, world);
+	advance(draft, world);
 }

@@ -1,10 +1,10 @@
 /** A person says what became of a call whose outcome is unknown (decision 31). Their word is evidence, and named as theirs. */
+import { advance } from "./advance.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { OutcomeStated } from "./event.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import type { CallRecord, World } from "./state.ts";
-import { settleTurn } from "./turn.ts";
 
 export function outcomeStated(draft: Draft, event: OutcomeStated): StepProblem | null {
 	const call = draft.calls.get(event.call.tool_call_id) ?? event.call;
@@ -34,7 +34,7 @@ export function outcomeStated(draft: Draft, event: OutcomeStated): StepProblem |
 	if (call.unsettled) {
 		// The turn was kept open for this word: its own tool message carries it.
 		draft.dueDone("unsettled", call.tool_call_id);
-		settleTurn(draft, event.world);
+		advance(draft, event.world);
 		return null;
 	}
 	const content = `the outcome of the earlier call ${call.tool_call_id} of \`${call.function_name}\` is known now: ${note}`;
@@ -48,5 +48,5 @@ export function reportUnsettled(draft: Draft, tool_call_id: string, world: World
 	const call = draft.calls.get(tool_call_id);
 	if (call?.unsettled !== true) return;
 	draft.call({ ...call, unsettled: false });
-	settleTurn(draft, world);
+	advance(draft, world);
 }

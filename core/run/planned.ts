@@ -2,12 +2,12 @@
 import { executes } from "../planner/decision.ts";
 import { fillText } from "../planner/placeholders.ts";
 import { admit } from "./admit.ts";
+import { advance } from "./advance.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { PlanFailed, Planned } from "./event.ts";
-import { startPending } from "./start.ts";
 import type { CallRecord } from "./state.ts";
-import { openTurn, refreshExposure, rest, settleTurn } from "./turn.ts";
+import { openTurn, refreshExposure, rest } from "./turn.ts";
 
 const PLANS_MAX = 4;
 const PLAN_BACKOFF_MS = 1_000;
@@ -112,8 +112,7 @@ function open(draft: Draft, event: Planned): StepProblem | null {
 			arguments_text: call.arguments_text ?? "{}",
 		})),
 	});
-	startPending(draft, event.world);
-	settleTurn(draft, event.world);
+	advance(draft, event.world);
 	return null;
 }
 

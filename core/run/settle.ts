@@ -1,166 +1,20 @@
-/** An attempt has its outcome: it is tried again, or the call ends (or is unknown), and the turn is looked at again. */
-import { classify } from "../invoke/classify.ts";
-import { repeatable } from "../invoke/repeatable.ts";
-import { nextTry } from "../invoke/retry.ts";
-import type { Json } from "../json.ts";
-import { failed, type InvokeOutcome } from "../outcome.ts";
+/** Reports from the world on attempts that are out. */
+import { advance } from "./advance.ts";
+import { conclude } from "./conclude.ts";
 import type { Draft } from "./draft.ts";
 import type { Running, Settled } from "./event.ts";
-import { evidenceOf } from "./evidence-of.ts";
 import { isOut } from "./flight.ts";
-import { followUp } from "./follow-up.ts";
-import { leaveGate } from "./gate.ts";
-import { startPending, wait } from "./start.ts";
-import type { CallRecord, World } from "./state.ts";
-import { settleTurn } from "./turn.ts";
-import { FINISHED } from "./view.ts";
-
-/** How often a repeatable call is dispatched again after its object died under it. */
-const RECOVERIES_MAX = 3;
 
 /** A late or doubled report (an attempt that is not the present one) changes nothing. */
 export function settled(draft: Draft, event: Settled): void {
 	const call = draft.calls.get(event.tool_call_id);
 	if (call === undefined || !isOut(call.state) || call.attempts.length !== event.attempt) return;
-	conclude(draft, call, event.outcome, event.world);
-	startPending(draft, event.world);
-	settleTurn(draft, event.world);
+	conclude(draft, call, event.outcome);
+	advance(draft, event.world);
 }
 
 export function running(draft: Draft, event: Running): void {
 	const call = draft.calls.get(event.tool_call_id);
 	if (call?.state !== "DISPATCHED" || call.attempts.length !== event.attempt) return;
 	draft.call({ ...call, state: "RUNNING", running_logged: true });
-}
-
-/** Writes the end of one attempt, and with it the call's, unless what it was is tried again (I2). */
-export function conclude(draft: Draft, call: CallRecord, outcome: InvokeOutcome, world: World): void {
-	const tool = draft.kit.tool(call.definition_hash ?? "");
-	const { descriptor } = tool.version;
-	const judged = isOut(call.state)
-		? checkResult(tool.validateResult, descriptor.implementation.kind, descriptor.effect, outcome)
-		: outcome;
-	const duration_ms = durationOf(draft, call);
-	if (isOut(call.state)) {
-		draft.dueDone("watchdog", call.tool_call_id);
-		if (call.state === "DISPATCHED" && !call.running_logged) draft.callState(call, "RUNNING");
-		const attempt = call.attempts.length;
-		const next = FINISHED.has(draft.run.status)
-			? { again: false as const }
-			: nextTry({ outcome: judged, descriptor, attempt, turn_left_ms: draft.turnLeft(), random: () => unit(draft) });
-		if (next.again) return tryAgain(draft, call, judged, duration_ms, next.wait_ms);
-	}
-	end(draft, call, judged, duration_ms, world);
-}
-
-/** The same frozen call once more: PENDING with a durable timer, its grant spent already, judged again when it starts. */
-function tryAgain(draft: Draft, call: CallRecord, outcome: InvokeOutcome, duration_ms: number, wait_ms: number): void {
-	if (call.gate === "passed") leaveGate(draft, call, outcome, true);
-	const retry_at = draft.kit.now + wait_ms;
-	const again: CallRecord = {
-		...call,
-		state: "PENDING",
-		gate: "none",
-		retry_at,
-		attempts: closeAttempt(call, outcome, duration_ms),
-	};
-	draft.call(again);
-	wait(draft, again, "retry", retry_at);
-}
-
-function end(draft: Draft, call: CallRecord, outcome: InvokeOutcome, duration_ms: number, world: World): void {
-	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
-	const { state, evidence, error } = classify(outcome, descriptor);
-	if (call.gate === "passed") leaveGate(draft, call, outcome, false);
-	const ended: CallRecord = {
-		...call,
-		state,
-		attempts: isOut(call.state) ? closeAttempt(call, outcome, duration_ms) : call.attempts,
-		error,
-		gate: "none",
-		waiting: null,
-		retry_at: null,
-		running_logged: true,
-		result: outcome.kind === "success" ? outcome.result : null,
-		notes: outcome.kind === "success" ? [...call.notes, ...outcome.notes] : call.notes,
-	};
-	const recorded = evidenceOf(draft, ended, evidence, {
-		reason: error?.message ?? null,
-		facts: outcome.kind === "success" ? outcome.facts : [],
-		permission_decision: "allow",
-		duration_ms,
-		security_flags: outcome.kind === "failed" && outcome.code === "security_blocked" ? ["egress"] : [],
-	});
-	const told: CallRecord = { ...ended, evidence_id: recorded.evidence_id };
-	draft.call(told);
-	if (outcome.kind === "success" && descriptor.invalidates.length > 0)
-		draft.effect({ kind: "invalidate", tool_ids: descriptor.invalidates });
-	if (state !== "COMPLETED") followUp(draft, told, world);
-}
-
-/**
- * I10: a result that is not what the tool promised. A read's is worth nothing and fails; a write has acted, so its result
- * is kept and the difference noted. For `http` the schema describes the body, which is what its author knows.
- */
-function checkResult(
-	validate: (result: Json) => { readonly error: string; readonly field: string }[],
-	kind: string,
-	effect: string,
-	outcome: InvokeOutcome,
-): InvokeOutcome {
-	if (outcome.kind !== "success") return outcome;
-	const body = kind === "http" ? ((outcome.result as { body?: Json }).body ?? null) : outcome.result;
-	const errors = validate(body);
-	if (errors.length === 0) return outcome;
-	const named = errors.slice(0, 3).map((error) => `${error.field || "the result"}: ${error.error}`);
-	const message = `the result is not what the tool's output_schema promises: ${named.join("; ")}`;
-	return effect === "read" ? failed("invalid_response", message) : { ...outcome, notes: [...outcome.notes, message] };
-}
-
-const durationOf = (draft: Draft, call: CallRecord): number => {
-	const started = call.attempts.at(-1)?.started_at;
-	return started === undefined ? 0 : draft.kit.now - Date.parse(started);
-};
-
-/** A number in [0, 1) from the run's own randomness. */
-function unit(draft: Draft): number {
-	const [a = 0, b = 0] = draft.kit.random(2);
-	return (a * 256 + b) / 65_536;
-}
-
-function closeAttempt(call: CallRecord, outcome: InvokeOutcome, duration_ms: number): CallRecord["attempts"] {
-	const error = outcome.kind === "failed" ? outcome.code : outcome.kind === "timeout" ? outcome.phase : null;
-	const http_status = outcome.kind === "timeout" ? null : (outcome.http_status ?? null);
-	return call.attempts.map((attempt, index) =>
-		index === call.attempts.length - 1
-			? { ...attempt, duration_ms, outcome: outcome.kind, error, http_status }
-			: attempt,
-	);
-}
-
-/**
- * The object died with this attempt in flight (another boot, or the watchdog found it lost). What may be repeated is
- * dispatched again at once, judged anew; what may not is unknown, and said so (I9): no side effect is silently repeated.
- */
-export function recover(draft: Draft, call: CallRecord, world: World): void {
-	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
-	const interrupted = {
-		kind: "failed",
-		code: "interrupted",
-		message: "the attempt was interrupted",
-		retryable: false,
-	} as const;
-	const lost: InvokeOutcome = { ...interrupted, effect: descriptor.effect === "read" ? "none" : "possible" };
-	if (
-		FINISHED.has(draft.run.status) ||
-		repeatable(descriptor) === "no" ||
-		call.attempts.length > RECOVERIES_MAX ||
-		draft.turnLeft() === 0
-	) {
-		conclude(draft, call, lost, world);
-		return;
-	}
-	draft.dueDone("watchdog", call.tool_call_id);
-	// Its pass is still out under this call's name; entering again is repeatable and holds it longer.
-	draft.call({ ...call, state: "PENDING", gate: "none", attempts: closeAttempt(call, lost, durationOf(draft, call)) });
 }

@@ -5,13 +5,13 @@
  */
 import { retryTimeout } from "../invoke/retry.ts";
 import { CALLS_IN_FLIGHT_MAX, TOOL_TIMEOUT_DEFAULT_MS, WATCHDOG_GRACE_MS } from "../limits.ts";
-import { refuse } from "./admit.ts";
 import type { Draft } from "./draft.ts";
 import { countOut } from "./flight.ts";
 import { enterGate, leaveUnasked, needsOf } from "./gate.ts";
 import { concurrencyOf, judgeAgain } from "./judge-again.ts";
-import { iso } from "./kit.ts";
+import { refuse } from "./refuse.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
+import { wait } from "./wait.ts";
 
 /** A call that waits for a place is woken when one is free; this is for a wake-up that was lost. */
 const PLACE_RECHECK_MS = 5_000;
@@ -31,8 +31,10 @@ export function start(draft: Draft, call: CallRecord, world: World): void {
 	if (countOut(draft.calls.values()) >= CALLS_IN_FLIGHT_MAX) return;
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
 	const judgement = judgeAgain(draft, call, approval, world);
-	if (!judgement.ok && "wait_ms" in judgement)
-		return wait(draft, call, judgement.reason, draft.kit.now + judgement.wait_ms);
+	if (!judgement.ok && "wait_ms" in judgement) {
+		wait(draft, call, judgement.reason, draft.kit.now + judgement.wait_ms);
+		return;
+	}
 	if (!judgement.ok) {
 		if (approval !== undefined && approval.status !== "consumed")
 			draft.approval({ ...approval, status: "superseded" }, "approval.decided");
@@ -41,24 +43,16 @@ export function start(draft: Draft, call: CallRecord, world: World): void {
 		return;
 	}
 	const needs = needsOf(draft, call, world);
-	if (needs !== null && call.gate === "none") return enterGate(draft, call, needs);
+	if (needs !== null && call.gate === "none") {
+		enterGate(draft, call, needs);
+		return;
+	}
 	const concurrency = concurrencyOf(draft.kit.tool(call.definition_hash ?? "").version.descriptor);
 	if (concurrency !== null && !draft.kit.takePlace(concurrency, call.tool_call_id)) {
-		return wait(draft, call, "concurrency", draft.kit.now + PLACE_RECHECK_MS);
+		wait(draft, call, "concurrency", draft.kit.now + PLACE_RECHECK_MS);
+		return;
 	}
 	dispatch(draft, call, approval);
-}
-
-/** Shows as waiting, can be cancelled, and is looked at again by a timer in storage: no promise sleeps. */
-export function wait(
-	draft: Draft,
-	call: CallRecord,
-	reason: NonNullable<CallRecord["waiting"]>["reason"],
-	until: number,
-): void {
-	draft.due("start", call.tool_call_id, until);
-	const waiting = { reason, until: iso(until) };
-	if (call.waiting?.reason !== reason || call.waiting.until !== waiting.until) draft.call({ ...call, waiting });
 }
 
 /** Takes the grant: from here on it opens nothing else. */

@@ -3,12 +3,14 @@
  * nothing, reads no clock and makes no randomness. A refused event changes nothing but what it says in `problem`.
  */
 import { invariant, unreachable } from "../invariant.ts";
+import { advance } from "./advance.ts";
 import { created, said, unborn } from "./begin.ts";
 import { approvalDecided, approvalEdited, expire } from "./decide.ts";
 import { Draft } from "./draft.ts";
 import type { Effect, Row, StepProblem } from "./effect.ts";
 import type { Due, RunEvent } from "./event.ts";
-import { askAgain, gated, leaveAgain } from "./gate.ts";
+import { askAgain, leaveAgain } from "./gate.ts";
+import { gated } from "./gated.ts";
 import { booted, callCancelled, cancelled, clockRanOut, resumed, watchdog } from "./interrupt.ts";
 import type { Kit } from "./kit.ts";
 import { outcomeStated, reportUnsettled } from "./outcome-stated.ts";
@@ -16,7 +18,7 @@ import { planFailed, planned } from "./planned.ts";
 import { running, settled } from "./settle.ts";
 import { start } from "./start.ts";
 import type { RunState } from "./state.ts";
-import { plan, settleTurn } from "./turn.ts";
+import { plan } from "./turn.ts";
 
 export type Step = {
 	/** Null only when a run was refused before it began. */
@@ -101,7 +103,7 @@ function due(draft: Draft, event: Due): void {
 		case "start": {
 			const call = draft.calls.get(event.ref);
 			if (call?.state === "PENDING") start(draft, askAgain(draft, call), event.world);
-			settleTurn(draft, event.world);
+			advance(draft, event.world);
 			return;
 		}
 		case "leave":

@@ -9,7 +9,6 @@ import type { ToolVersion } from "../registry/descriptor.ts";
 import type { Draft } from "./draft.ts";
 import { drop } from "./drop.ts";
 import { inFlight, isOut } from "./flight.ts";
-import { resolveChildren } from "./follow-up.ts";
 import type { CallRecord, ExposedTool, Exposure, RunRecord, World } from "./state.ts";
 import { toolMessageInput } from "./tool-message-of.ts";
 import { FINISHED, LIVE } from "./view.ts";
@@ -116,7 +115,6 @@ export function plan(draft: Draft): void {
 /** Looks at the open turn: everything answered -> the next turn; else the status that says what it waits for (decision 7). */
 export function settleTurn(draft: Draft, world: World): void {
 	if (!draft.run.turn_open) return;
-	resolveChildren(draft);
 	const calls = callsOfTurn(draft);
 	if (calls.some((call) => inFlight(call))) draft.status("executing");
 	else if (calls.some((call) => LIVE.has(call.state) || call.unsettled)) draft.status("awaiting_approval");
@@ -148,7 +146,7 @@ function closeTurn(draft: Draft, world: World): void {
 
 /** Nothing of a finished run starts any more; what is out already reports, and its outcome is recorded. */
 function stopCalls(draft: Draft, why: string): void {
-	drop(draft, "run_cancelled", why, { lease: null, authority: null, tools: null });
+	drop(draft, "run_cancelled", why);
 	const out = [...draft.calls.values()].filter((call) => isOut(call.state)).map((call) => call.tool_call_id);
 	if (out.length > 0) draft.effect({ kind: "abort", tool_call_ids: out });
 }

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { refusal } from "../refusal.ts";
 import { RISKS } from "../registry/descriptor.ts";
 
-export { EVIDENCE_OUTCOMES, type Evidence, type EvidenceOutcome, evidence } from "../evidence/record.ts";
+export { type Evidence, type EvidenceOutcome, evidence } from "../evidence/record.ts";
 
 export const RUN_STATUSES = [
 	"planning",

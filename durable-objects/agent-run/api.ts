@@ -18,8 +18,6 @@ import type {
 	TurnView,
 } from "#core/run/view.ts";
 
-export const API_VERSION = 1;
-
 /** A problem as RFC 9457 will carry it; `code` is a frozen literal. */
 export type Problem = {
 	readonly status: number;

@@ -17,6 +17,8 @@ type Leave = Omit<Extract<Effect, { kind: "leave" }>, "kind">;
 export class GateClient {
 	readonly #env: Env;
 	readonly #tenant_id: string;
+	/** Tools whose failures this run has reported and whose window may still hold some. */
+	readonly #troubled = new Set<string>();
 	readonly #onBreaker: (tool_id: string, breaker: BreakerView) => void;
 
 	constructor(env: Env, tenant_id: string, onBreaker: (tool_id: string, breaker: BreakerView) => void) {
@@ -51,9 +53,16 @@ export class GateClient {
 		}
 	}
 
-	/** A failure of a call that needed no pass; successes are not worth a hop while the tool is well. */
-	async report({ tool_id, criticality }: ToolDescriptor, outcome: InvokeOutcome, started_at: number): Promise<void> {
-		if (gateOutcome(outcome) !== "fault") return;
+	/**
+	 * An attempt of a call that needed no pass. A failure is awaited; a success is worth a hop only while its tool's window
+	 * holds failures, and is told after the fact. While a tool is well its calls pay nothing here.
+	 */
+	async report(descriptor: ToolDescriptor, outcome: InvokeOutcome, started_at: number): Promise<void> {
+		const { tool_id, criticality } = descriptor;
+		const counted = gateOutcome(outcome);
+		if (counted === "success" && this.#troubled.has(tool_id)) void this.#succeeded(tool_id, criticality, started_at);
+		if (counted !== "fault") return;
+		this.#troubled.add(tool_id);
 		const pause_ms = outcome.kind === "failed" && outcome.http_status === 429 ? (outcome.retry_after_ms ?? null) : null;
 		const { promise: late, resolve } = Promise.withResolvers<null>();
 		const timer = setTimeout(() => resolve(null), REPORT_MS);
@@ -72,6 +81,23 @@ export class GateClient {
 		const told = await Promise.race([report, late]);
 		clearTimeout(timer);
 		if (told !== null) this.#onBreaker(tool_id, told.breaker);
+	}
+
+	async #succeeded(tool_id: string, criticality: GateNeeds["criticality"], started_at: number): Promise<void> {
+		try {
+			const ask = { v: 1, tenant_id: this.#tenant_id, tool_id, criticality } as const;
+			const { breaker } = await this.#gate(tool_id).report({
+				...ask,
+				successes: 1,
+				failures: 0,
+				pause_ms: null,
+				started_at,
+			});
+			this.#onBreaker(tool_id, breaker);
+			if (breaker.failures === 0) this.#troubled.delete(tool_id);
+		} catch {
+			// A success that was not counted closes nothing wrongly.
+		}
 	}
 
 	async invalidate(tool_ids: readonly string[]): Promise<void> {

@@ -22,9 +22,17 @@ class Places {
 		this.#holders.delete(tool_call_id);
 		for (const next of this.#queue.release(tool_call_id)) {
 			// Another object's step: it must not run inside this one's, and its fault is its own.
-			const holder = this.#holders.get(next);
-			if (holder === undefined) this.release(next);
-			else void holder.wake().catch(() => this.release(next));
+			void this.#wake(next);
+		}
+	}
+
+	async #wake(tool_call_id: string): Promise<void> {
+		try {
+			const holder = this.#holders.get(tool_call_id);
+			if (holder === undefined) this.release(tool_call_id);
+			else await holder.wake();
+		} catch {
+			this.release(tool_call_id);
 		}
 	}
 

@@ -84,7 +84,10 @@ export class Runtime {
 
 	/** Before anything else in a new life: attempts of the last one are recovered by class of call (I9). */
 	async ready(): Promise<RunState | null> {
-		if (this.state !== null) await (this.#recovered ??= this.#recover());
+		if (this.state !== null) {
+			this.#recovered ??= this.#recover();
+			await this.#recovered;
+		}
 		return this.state;
 	}
 

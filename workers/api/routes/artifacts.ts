@@ -6,7 +6,7 @@
 import { R2Artifacts, type ReadArtifact } from "#adapters/r2/r2-artifacts.ts";
 import { runOf } from "#core/ids.ts";
 import { type Ctx, noun } from "../noun.ts";
-import { notFound, problem } from "../problem.ts";
+import { ApiProblem, notFound, problem } from "../problem.ts";
 import { randomBytes } from "../random.ts";
 import { askRun } from "../run-object.ts";
 
@@ -27,9 +27,7 @@ artifacts.get(
 		const artifact_id = c.req.param("artifact_id");
 		const run_id = artifact_id.startsWith("art_") ? runOf(artifact_id) : undefined;
 		if (run_id === undefined) throw notFound();
-		await askRun(c.env, run_id, "read", (run) =>
-			run.read({ v: 1, caller: c.get("caller"), after_seq: null, wait_ms: 0 }),
-		);
+		await requireReadable(c, run_id);
 		const found = await stored(c, artifact_id);
 		if (found === undefined) throw notFound();
 		const ending = ENDINGS[found.media_type];
@@ -42,6 +40,14 @@ artifacts.get(
 		});
 	},
 );
+
+/** Throws the 404 of an unknown artifact, word for word, where the run says 404 of itself. */
+async function requireReadable(c: Ctx, run_id: string): Promise<void> {
+	const ask = { v: 1 as const, caller: c.get("caller"), after_seq: null, wait_ms: 0 };
+	await askRun(c.env, run_id, "read", (run) => run.read(ask)).catch((error: unknown) => {
+		throw error instanceof ApiProblem && error.status === 404 ? notFound() : error;
+	});
+}
 
 async function stored(c: Ctx, artifact_id: string): Promise<ReadArtifact | undefined> {
 	try {

@@ -1,9 +1,9 @@
 /** I10: what is kept inline is unchanged; what is not is whole in its text and honest in its preview. */
 import { describe, expect, it } from "vitest";
-import { utf8Bytes } from "../data/well-formed.ts";
 import type { Json } from "../json.ts";
 import { ARTIFACT_MIN_BYTES, ARTIFACT_PREVIEW_MAX_BYTES } from "../limits.ts";
 import { limitResult } from "./result-limits.ts";
+import { utf8Bytes } from "./well-formed.ts";
 
 const large = (result: Json) => {
 	const limited = limitResult(result);

@@ -2,10 +2,11 @@
  * Which results are too large to keep with their run (I10, decision 2), and what stands in for one. It measures and cuts;
  * it stores nothing and hides nothing: masking comes before. Called by `adapters/r2/store-large-result.ts`.
  */
-import { utf8Bytes } from "../data/well-formed.ts";
+
 import type { Json } from "../json.ts";
 import { ARTIFACT_MIN_BYTES, ARTIFACT_PREVIEW_MAX_BYTES } from "../limits.ts";
 import { fitJson } from "../planner/fit-json.ts";
+import { utf8Bytes } from "./well-formed.ts";
 
 export type ResultLimits = {
 	/** UTF-8 bytes of a result's JSON; one with more becomes an artifact. */

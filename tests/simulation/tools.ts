@@ -1,0 +1,85 @@
+/**
+ * The registry of the simulation: one tool for each thing a descriptor may declare that changes how a call starts, ends or
+ * is repeated. Some exist in a second version, some can be taken offline. Compiled once for all schedules.
+ */
+import type { JsonObject } from "#core/json.ts";
+import type { ToolVersion } from "#core/registry/descriptor.ts";
+import { type CompiledTool, compileTool } from "#core/registry/register.ts";
+import { sampleTool } from "#core/registry/sample-tool.ts";
+import { cheapDigest } from "#core/run/sample-run.ts";
+
+const FREE = { approval: { mode: "never" } };
+const GATED = { approval: { mode: "always" } };
+const READ = { effect: "read", ...FREE };
+const WRITE = { effect: "write", ...FREE };
+const KEYED = { idempotency: { mode: "key" } };
+
+const DECLARED: Record<string, JsonObject> = {
+	find: READ,
+	listed: { ...READ, cache: { tier: "realtime" } },
+	kept: { ...READ, fallback: "snapshot", criticality: "core" },
+	slow: { ...READ, rate_limit: { requests_per_minute: 20, burst: 2 } },
+	promised: {
+		...READ,
+		output_schema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+	},
+	backed: { ...READ, fallback: { tool_id: "find", args: { to: "args.to" } } },
+	backed_by_pay: { ...READ, fallback: { tool_id: "pay", args: {} } },
+	status: {
+		...READ,
+		visibility: "internal",
+		input_schema: { type: "object", properties: { tool_call_id: { type: "string" } } },
+	},
+	note: { ...WRITE, invalidates: ["listed"] },
+	natural: { ...WRITE, idempotency: { mode: "natural" } },
+	keyed: { ...WRITE, ...KEYED },
+	keyed_backed: { ...WRITE, ...KEYED, fallback: { tool_id: "note", args: {} } },
+	write_backed: { ...WRITE, fallback: { tool_id: "keyed", args: {} } },
+	checked: { ...WRITE, on_unknown: "reconcile:status" },
+	asks: { ...WRITE, on_unknown: "ask" },
+	stops: { ...WRITE, on_unknown: "fail" },
+	pay: { effect: "write", ...GATED },
+	keyed_pay: { effect: "write", ...GATED, ...KEYED },
+};
+
+/** What a planner may call. */
+export const CALLABLE = Object.keys(DECLARED).filter((tool_id) => tool_id !== "status" && tool_id !== "stops");
+
+const version = (tool_id: string, more: JsonObject): ToolVersion =>
+	sampleTool(
+		{
+			tool_id,
+			name: tool_id,
+			input_schema: { type: "object", properties: { to: { type: "string" } } },
+			implementation: { kind: "http", method: "POST", url: "https://ledger.test/x" },
+			...DECLARED[tool_id],
+			...more,
+		},
+		cheapDigest,
+	);
+
+const FIRST = Object.keys(DECLARED).map((tool_id) => version(tool_id, {}));
+const republished = (tool_id: string): readonly ToolVersion[] =>
+	FIRST.map((one) => (one.descriptor.tool_id === tool_id ? version(tool_id, { version: "1.0.1" }) : one));
+const without = (tool_id: string): readonly ToolVersion[] => FIRST.filter((one) => one.descriptor.tool_id !== tool_id);
+
+/** Registries that follow one another; the first is the one a schedule begins with. */
+export const REGISTRIES: readonly (readonly ToolVersion[])[] = [
+	FIRST,
+	republished("pay"),
+	republished("keyed"),
+	republished("note"),
+	without("keyed_pay"),
+	without("keyed"),
+	without("find"),
+];
+
+const compiled = new Map<string, CompiledTool>();
+for (const one of REGISTRIES.flat())
+	if (!compiled.has(one.definition_hash)) compiled.set(one.definition_hash, compileTool(one));
+
+export function toolOf(definition_hash: string): CompiledTool {
+	const found = compiled.get(definition_hash);
+	if (found === undefined) throw new Error(`no tool ${definition_hash}`);
+	return found;
+}
