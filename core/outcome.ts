@@ -41,6 +41,8 @@ export type InvokeOutcome =
 			readonly facts: readonly string[];
 			/** Told to the planner beside the data: truncations, big integers turned to strings. */
 			readonly notes: readonly string[];
+			/** Artifacts that hold what was too large to keep with the call. */
+			readonly artifacts?: readonly string[];
 			readonly http_status?: number;
 	  }
 	| {

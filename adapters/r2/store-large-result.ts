@@ -38,6 +38,7 @@ export async function storeLargeResult(
 		return {
 			...outcome,
 			result: { ...result },
+			artifacts: [artifact_id],
 			facts: [...outcome.facts, `result of ${bytes} bytes stored as ${artifact_id}, SHA-256 ${sha256}`],
 			notes: [
 				...outcome.notes,

@@ -2,7 +2,12 @@
  * The circuit breaker of one tool of one tenant (I3) as a pure state machine: closed, open until a time, then one probe.
  * It counts and decides; it keeps no clock and stores nothing. Called by ToolGate.
  */
-import { BREAKER_FAILURES_MIN_RATIO, BREAKER_OPEN_MS, BREAKER_WINDOW_MAX_SAMPLES } from "../limits.ts";
+import {
+	BREAKER_FAILURES_MIN_RATIO,
+	BREAKER_MEMORY_MS,
+	BREAKER_OPEN_MS,
+	BREAKER_WINDOW_MAX_SAMPLES,
+} from "../limits.ts";
 import type { BreakerView, Criticality, GateOutcome } from "./gate-keys.ts";
 
 export type Breaker = {
@@ -53,7 +58,11 @@ export function record(
 	ended: { readonly successes: number; readonly failures: number; readonly started_at: number | null },
 ): Breaker {
 	// Attempts that were under way when it opened neither reopen nor close it, and do not count against the time after.
-	if (breaker.until !== null) return breaker;
+	if (breaker.until !== null) {
+		// After so long nobody is told of it any more, so nobody comes to probe: what is reported then is a new beginning.
+		if (breaker.until + BREAKER_MEMORY_MS > now) return breaker;
+		return record({ ...CLOSED_BREAKER, changed_at: breaker.until }, now, criticality, ended);
+	}
 	if (ended.started_at !== null && ended.started_at < breaker.changed_at) return breaker;
 	let next = breaker;
 	for (const [failure, count] of [

@@ -234,6 +234,7 @@ export function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool |
 		running_logged: false,
 		retry_at: null,
 		gate: "none",
+		pass_out: false,
 		child: null,
 		unsettled: false,
 		waiting: null,

@@ -9,10 +9,11 @@ import type { World } from "./state.ts";
 import { settleTurn } from "./turn.ts";
 
 export function advance(draft: Draft, world: World): void {
-	followUps(draft, world);
-	startPending(draft, world);
-	// A start that was refused, or a stand-in that ended at once, may have settled more.
-	followUps(draft, world);
+	// A start that was not to be ends its call too, and what stands in for that one wants to be started.
+	do {
+		followUps(draft, world);
+		startPending(draft, world);
+	} while (draft.ended.length > 0);
 	resolveChildren(draft);
 	settleTurn(draft, world);
 }

@@ -82,11 +82,16 @@ export function said(draft: Draft, event: Said): StepProblem | null {
 	const { run } = draft;
 	if (run.status === "cancelled")
 		return { status: 409, code: "run_finished", detail: "the run was cancelled; start a new one" };
-	const moving = run.turn_open || run.status === "planning";
-	if (moving) {
+	// A turn that was cut short has calls without an answer: they come first, or the planner would see them unanswered.
+	const cut = !run.turn_open && [...draft.calls.values()].some((call) => call.turn === run.turn);
+	if (run.turn_open || cut || run.status === "planning" || run.status === "suspended") {
 		if (run.queued.length >= QUEUED_MAX)
 			return { status: 409, code: "too_many_messages", detail: `${QUEUED_MAX} messages wait already` };
 		draft.set({ queued: [...run.queued, event.content] });
+		if (cut && run.status !== "suspended") {
+			draft.status("executing", { turn_open: true, answer: null, error: null });
+			advance(draft, event.world);
+		}
 		return null;
 	}
 	draft.message({ turn: run.turn, role: "user", content: event.content });

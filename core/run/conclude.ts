@@ -5,12 +5,11 @@
 import { classify } from "../invoke/classify.ts";
 import { repeatable } from "../invoke/repeatable.ts";
 import { nextTry } from "../invoke/retry.ts";
-import type { Json } from "../json.ts";
-import { failed, type InvokeOutcome } from "../outcome.ts";
+import type { InvokeOutcome } from "../outcome.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { isOut } from "./flight.ts";
-import { leaveGate } from "./gate.ts";
+import { leaveGate, leaveUnasked } from "./gate.ts";
 import type { CallRecord } from "./state.ts";
 import { FINISHED } from "./view.ts";
 import { wait } from "./wait.ts";
@@ -20,11 +19,7 @@ const RECOVERIES_MAX = 3;
 
 /** Writes the end of one attempt, and with it the call's, unless what it was is tried again (I2). */
 export function conclude(draft: Draft, call: CallRecord, outcome: InvokeOutcome): void {
-	const tool = draft.kit.tool(call.definition_hash ?? "");
-	const { descriptor } = tool.version;
-	const judged = isOut(call.state)
-		? checkResult(tool.validateResult, descriptor.implementation.kind, descriptor.effect, outcome)
-		: outcome;
+	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
 	const duration_ms = durationOf(draft, call);
 	if (isOut(call.state)) {
 		draft.dueDone("watchdog", call.tool_call_id);
@@ -32,13 +27,13 @@ export function conclude(draft: Draft, call: CallRecord, outcome: InvokeOutcome)
 		const attempt = call.attempts.length;
 		const next = FINISHED.has(draft.run.status)
 			? { again: false as const }
-			: nextTry({ outcome: judged, descriptor, attempt, turn_left_ms: draft.turnLeft(), random: () => unit(draft) });
+			: nextTry({ outcome, descriptor, attempt, turn_left_ms: draft.turnLeft(), random: () => unit(draft) });
 		if (next.again) {
-			tryAgain(draft, call, judged, duration_ms, next.wait_ms);
+			tryAgain(draft, call, outcome, duration_ms, next.wait_ms);
 			return;
 		}
 	}
-	end(draft, call, judged, duration_ms);
+	end(draft, call, outcome, duration_ms);
 }
 
 /** The same frozen call once more: PENDING with a durable timer, its grant spent already, judged again when it starts. */
@@ -49,6 +44,7 @@ function tryAgain(draft: Draft, call: CallRecord, outcome: InvokeOutcome, durati
 		...call,
 		state: "PENDING",
 		gate: "none",
+		pass_out: call.pass_out || call.gate === "passed",
 		retry_at,
 		attempts: closeAttempt(call, outcome, duration_ms),
 	};
@@ -58,14 +54,17 @@ function tryAgain(draft: Draft, call: CallRecord, outcome: InvokeOutcome, durati
 
 function end(draft: Draft, call: CallRecord, outcome: InvokeOutcome, duration_ms: number): void {
 	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
-	const { state, evidence, error } = classify(withPast(call, outcome), descriptor);
-	if (call.gate === "passed") leaveGate(draft, call, outcome, false);
+	const known = withPast(call, outcome);
+	const { state, evidence, error } = classify(known, descriptor);
+	if (call.gate === "passed") leaveGate(draft, call, known, false);
+	else leaveUnasked(draft, call);
 	const ended: CallRecord = {
 		...call,
 		state,
 		attempts: isOut(call.state) ? closeAttempt(call, outcome, duration_ms) : call.attempts,
 		error,
 		gate: "none",
+		pass_out: false,
 		waiting: null,
 		retry_at: null,
 		running_logged: true,
@@ -75,6 +74,7 @@ function end(draft: Draft, call: CallRecord, outcome: InvokeOutcome, duration_ms
 	const recorded = evidenceOf(draft, ended, evidence, {
 		reason: error?.message ?? null,
 		facts: outcome.kind === "success" ? outcome.facts : [],
+		artifacts: outcome.kind === "success" ? (outcome.artifacts ?? []) : [],
 		permission_decision: "allow",
 		duration_ms,
 		security_flags: outcome.kind === "failed" && outcome.code === "security_blocked" ? ["egress"] : [],
@@ -92,25 +92,6 @@ function withPast(call: CallRecord, outcome: InvokeOutcome): InvokeOutcome {
 	const past = isOut(call.state) ? call.attempts.slice(0, -1) : call.attempts;
 	const mayHaveActed = past.some(({ http_status }) => http_status === null || http_status >= 500);
 	return mayHaveActed ? { ...outcome, effect: "possible" } : outcome;
-}
-
-/**
- * I10: a result that is not what the tool promised. A read's is worth nothing and fails; a write has acted, so its result
- * is kept and the difference noted. For `http` the schema describes the body, which is what its author knows.
- */
-function checkResult(
-	validate: (result: Json) => { readonly error: string; readonly field: string }[],
-	kind: string,
-	effect: string,
-	outcome: InvokeOutcome,
-): InvokeOutcome {
-	if (outcome.kind !== "success") return outcome;
-	const body = kind === "http" ? ((outcome.result as { body?: Json }).body ?? null) : outcome.result;
-	const errors = validate(body);
-	if (errors.length === 0) return outcome;
-	const named = errors.slice(0, 3).map((error) => `${error.field || "the result"}: ${error.error}`);
-	const message = `the result is not what the tool's output_schema promises: ${named.join("; ")}`;
-	return effect === "read" ? failed("invalid_response", message) : { ...outcome, notes: [...outcome.notes, message] };
 }
 
 const durationOf = (draft: Draft, call: CallRecord): number => {
@@ -158,5 +139,11 @@ export function recover(draft: Draft, call: CallRecord): void {
 	}
 	draft.dueDone("watchdog", call.tool_call_id);
 	// Its pass is still out under this call's name; entering again is repeatable and holds it longer.
-	draft.call({ ...call, state: "PENDING", gate: "none", attempts: closeAttempt(call, lost, durationOf(draft, call)) });
+	draft.call({
+		...call,
+		state: "PENDING",
+		gate: "none",
+		pass_out: call.pass_out || call.gate === "passed",
+		attempts: closeAttempt(call, lost, durationOf(draft, call)),
+	});
 }

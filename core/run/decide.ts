@@ -13,6 +13,7 @@ import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { ApprovalDecided, ApprovalEdited } from "./event.ts";
 import { evidenceOf } from "./evidence-of.ts";
+import { standingOf } from "./expiry.ts";
 import { start } from "./start.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
 
@@ -89,7 +90,7 @@ export function mayDecide(by: Caller, approval: ApprovalRecord): StepProblem | n
 /** Whether the approval can still be decided. One that has run out of time is closed here, not left to its timer. */
 function standing(draft: Draft, approval: ApprovalRecord, world: World): StepProblem | null {
 	const { status, decisions, approval_id } = approval;
-	const late = status === "pending" && approval.expires_at_ms <= draft.kit.now;
+	const late = status === "pending" && standingOf(draft, approval, world).late;
 	if (late) expire(draft, approval_id, world);
 	if (late || status === "expired")
 		return problem(410, "approval_expired", "the approval expired before anybody decided");
@@ -105,7 +106,12 @@ function standing(draft: Draft, approval: ApprovalRecord, world: World): StepPro
 /** Nobody decided in time. */
 export function expire(draft: Draft, approval_id: string, world: World): void {
 	const approval = draft.approvals.get(approval_id);
-	if (approval?.status !== "pending" || approval.expires_at_ms > draft.kit.now) return;
+	if (approval?.status !== "pending") return;
+	const { late, again_at } = standingOf(draft, approval, world);
+	if (!late) {
+		draft.due("approval_expiry", approval_id, again_at);
+		return;
+	}
 	draft.approval({ ...approval, status: "expired" }, "approval.decided");
 	const call = draft.calls.get(approval.tool_call_id);
 	if (call?.state !== "AWAITING_APPROVAL") return;

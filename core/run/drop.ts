@@ -1,8 +1,8 @@
 /** Calls that will not run after all: the run was stopped, or its time is spent. Each gets an end that says so. */
 
-import { conclude } from "./conclude.ts";
 import type { Draft } from "./draft.ts";
 import { leaveUnasked } from "./gate.ts";
+import { giveUp } from "./give-up.ts";
 import { refuse } from "./refuse.ts";
 import type { CallRecord } from "./state.ts";
 
@@ -28,15 +28,7 @@ export function dropCall(
 		return;
 	}
 	if (call.attempts.length > 0) {
-		const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
-		const message = `not tried again: ${rich}`;
-		conclude(draft, call, {
-			kind: "failed",
-			code: "interrupted",
-			message,
-			effect: descriptor.effect === "read" ? "none" : "possible",
-			retryable: false,
-		});
+		giveUp(draft, call, rich);
 		return;
 	}
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
@@ -44,5 +36,5 @@ export function dropCall(
 		draft.approval({ ...approval, status: "superseded" }, "approval.decided");
 	draft.dueDone("start", call.tool_call_id);
 	leaveUnasked(draft, call);
-	refuse(draft, call, "invoke", reason, [], rich);
+	refuse(draft, { ...call, gate: "none", pass_out: false }, "invoke", reason, [], rich);
 }

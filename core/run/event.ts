@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../json.ts";
 import type { InvokeOutcome } from "../outcome.ts";
 import type { PlannerDecision, PlannerFault } from "../ports.ts";
 import type { Caller } from "../principal.ts";
+import type { Effect } from "./effect.ts";
 import type { ApprovalRecord, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
 
 export type Created = {
@@ -48,7 +49,12 @@ export type Settled = {
 };
 
 /** The gate has taken back the pass of a call that ended. */
-export type Left = { readonly kind: "left"; readonly tool_call_id: string };
+export type Left = {
+	readonly kind: "left";
+	readonly tool_call_id: string;
+	/** What it was told: only an end settles what is owed, never the word between two attempts. */
+	readonly settle: Extract<Effect, { kind: "leave" }>["settle"];
+};
 
 /** The tool's gate answered an `enter`. */
 export type Gated = {

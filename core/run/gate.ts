@@ -8,8 +8,8 @@ import { breakerOnly, type GateNeeds, gateNeeds, gateOutcome } from "../invoke/g
 import type { Json } from "../json.ts";
 import type { InvokeOutcome } from "../outcome.ts";
 import type { Draft } from "./draft.ts";
-import { isOut } from "./flight.ts";
 import type { CallRecord, World } from "./state.ts";
+import { LIVE } from "./view.ts";
 
 /** When a gate that never answered is asked again, ms: asking is repeatable by the same call. */
 const GATE_RETRY_MS = 5_000;
@@ -49,36 +49,32 @@ export function enterGate(draft: Draft, call: CallRecord, needs: GateNeeds): voi
 
 /** The gate was asked and the answer was lost with the object, or never came. */
 export function askAgain(draft: Draft, call: CallRecord): CallRecord {
-	const again: CallRecord = call.gate === "asked" ? { ...call, gate: "none" } : call;
+	if (call.gate !== "asked") return call;
+	const again: CallRecord = { ...call, gate: "none", pass_out: true };
 	draft.call(again);
 	return again;
 }
 
-/** A pass that was given and not used: says nothing of the tool, and frees what it held. */
+/**
+ * A call that ends without having used the gate's answer: a pass in hand goes back at once and says nothing of the tool.
+ * What else may be out under its name is given back by the timer, when an `enter` on its way must have arrived: told
+ * sooner, the gate could hear the end before the beginning and keep the claim of a call that is over.
+ */
 export function leaveUnasked(draft: Draft, call: CallRecord): void {
-	if (call.gate !== "passed") return;
-	leave(draft, call, "not_asked", "free", null, null);
-}
-
-/** A call that has tried and will not try again after all: what became of its claim is what is known of its attempts. */
-export function leaveUnused(draft: Draft, call: CallRecord): void {
-	const { effect } = draft.kit.tool(call.definition_hash ?? "").version.descriptor;
-	leave(draft, call, "not_asked", effect === "read" ? "free" : "unknown", null, null);
+	if (call.gate === "passed") leave(draft, call, "not_asked", "free", null, null);
+	else if (call.gate === "asked" || call.pass_out)
+		draft.due("leave", call.tool_call_id, draft.kit.now + GATE_RETRY_MS);
 }
 
 /** The gate may not have heard of this call's end: the object died, or the gate was away. Telling it twice changes nothing. */
 export function leaveAgain(draft: Draft, call: CallRecord): void {
 	const { state, result, notes, tool_call_id } = call;
-	if (state === "PENDING") {
-		leave(draft, call, "not_asked", "keep", null, null);
-		return;
-	}
 	if (state === "COMPLETED" && call.source === "live") {
 		const stored: Stored = { result: (result ?? null) as Json, notes, at: draft.kit.now, tool_call_id };
 		leave(draft, call, "success", "done", stored, null);
 		return;
 	}
-	if (isOut(state)) return;
+	if (LIVE.has(state)) return;
 	leave(draft, call, "not_asked", state === "OUTCOME_UNKNOWN" ? "unknown" : "free", null, null);
 }
 
@@ -114,6 +110,7 @@ function leave(
 	const needs = declaredNeeds(draft, call) ?? breakerOnly(descriptor);
 	const { tool_id, tool_call_id } = call;
 	// Told again by a timer in storage until the gate has taken it: a claim must not be left hanging.
-	draft.due("leave", tool_call_id, draft.kit.now + GATE_RETRY_MS);
+	// Between two attempts nothing is owed: the next one holds the same claim again.
+	if (settle !== "keep") draft.due("leave", tool_call_id, draft.kit.now + GATE_RETRY_MS);
 	draft.effect({ kind: "leave", tool_id, tool_call_id, needs, outcome, settle, stored, pause_ms });
 }

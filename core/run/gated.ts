@@ -5,19 +5,20 @@ import { conclude } from "./conclude.ts";
 import type { Draft } from "./draft.ts";
 import type { Gated } from "./event.ts";
 import { evidenceOf } from "./evidence-of.ts";
-import { leaveUnasked, leaveUnused } from "./gate.ts";
+import { leaveAgain, leaveUnasked } from "./gate.ts";
 import { judgeAgain } from "./judge-again.ts";
 import { consume, start } from "./start.ts";
 import type { CallRecord, World } from "./state.ts";
+import { LIVE } from "./view.ts";
 import { wait } from "./wait.ts";
 
 export function gated(draft: Draft, event: Gated): void {
 	const call = draft.calls.get(event.tool_call_id);
 	const { answer } = event;
 	if (call?.state !== "PENDING" || call.gate !== "asked") {
-		// It was cancelled, refused or answered meanwhile: the pass goes back unused.
-		if (call !== undefined && call.gate !== "passed" && answer.verdict === "go")
-			leaveUnasked(draft, { ...call, gate: "passed" });
+		// It ended meanwhile: the pass goes back. One that still moves has it, or asks again: given back between two attempts,
+		// its claim would be another call's while this one may have acted.
+		if (call !== undefined && !LIVE.has(call.state) && answer.verdict === "go") leaveAgain(draft, call);
 		return;
 	}
 	answered(draft, call, answer, event.world);
@@ -57,8 +58,6 @@ function answered(draft: Draft, call: CallRecord, answer: GateAnswer, world: Wor
 				return;
 			}
 			const message = `the tool is failing and is left alone for ${seconds} s`;
-			// An earlier attempt held the claim and may have acted: neither is forgotten now.
-			if (call.attempts.length > 0) leaveUnused(draft, call);
 			conclude(
 				draft,
 				{ ...call, gate: "none" },
@@ -82,6 +81,7 @@ function served(draft: Draft, call: CallRecord, stored: Stored, source: CallReco
 	const from = `${source === "idempotent_replay" ? "the first result of an equal call" : "a stored result"}, ${age_s} s old (${stored.tool_call_id})`;
 	const done: CallRecord = {
 		...ungated,
+		pass_out: false,
 		state: "COMPLETED",
 		source,
 		result: stored.result,
@@ -91,6 +91,7 @@ function served(draft: Draft, call: CallRecord, stored: Stored, source: CallReco
 		data_freshness: source === "fallback" ? "may_be_outdated" : `${age_s} s`,
 	};
 	draft.dueDone("start", call.tool_call_id);
+	leaveUnasked(draft, ungated);
 	const recorded = evidenceOf(draft, done, "success", {
 		reason: `served from ${source}`,
 		facts: [`served from ${from}; the tool was not invoked`],

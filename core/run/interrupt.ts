@@ -7,6 +7,7 @@ import type { StepProblem } from "./effect.ts";
 import type { CallCancelled, Cancelled, Resumed } from "./event.ts";
 import { isOut } from "./flight.ts";
 import { askAgain } from "./gate.ts";
+import { WATCHDOG_GRACE_MS } from "../limits.ts";
 import type { World } from "./state.ts";
 import { openTurn, plan, rest } from "./turn.ts";
 import { FINISHED } from "./view.ts";
@@ -75,10 +76,12 @@ export function resumed(draft: Draft, event: Resumed): StepProblem | null {
 			detail: `only a suspended run can be resumed; it is ${draft.run.status}`,
 		};
 	draft.set({ error: null, clocks: { ...draft.run.clocks, session_spent_ms: 0, turn_spent_ms: 0 } });
-	if (draft.calls.size > 0) {
+	if ([...draft.calls.values()].some((call) => call.turn === draft.run.turn)) {
 		draft.status("executing", { turn_open: true });
 		advance(draft, event.world);
 	} else {
+		for (const content of draft.run.queued) draft.message({ turn: draft.run.turn, role: "user", content });
+		draft.set({ queued: [] });
 		openTurn(draft, event.world);
 	}
 	return null;
@@ -102,8 +105,13 @@ export function booted(draft: Draft, world: World): void {
 export function watchdog(draft: Draft, tool_call_id: string, world: World): void {
 	const call = draft.calls.get(tool_call_id);
 	if (call === undefined || !isOut(call.state)) return;
+	const bites_at = (call.deadline_at ?? 0) + WATCHDOG_GRACE_MS;
 	if (call.boot_id !== draft.kit.boot_id) {
 		recover(draft, call);
+	} else if (bites_at > draft.kit.now) {
+		// The alarm read the timer of an earlier attempt; this one has time left.
+		draft.due("watchdog", tool_call_id, bites_at);
+		return;
 	} else {
 		const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
 		draft.effect({ kind: "abort", tool_call_ids: [tool_call_id] });

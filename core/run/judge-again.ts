@@ -7,6 +7,7 @@ import { judgeCall, judgeTool } from "../policy/permits.ts";
 import type { RefusalReason } from "../refusal.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
 import type { Draft } from "./draft.ts";
+import { standingOf } from "./expiry.ts";
 import { scopeOf } from "./scope.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
 
@@ -50,15 +51,15 @@ export function judgeAgain(
 	const verdict = judgeCall(authority, descriptor, args, scope);
 	if (verdict.decision === "deny") return no("policy_denied", verdict.reason);
 	const asks = verdict.decision === "ask" || judgeApproval(tool, args, scope).decision === "ask";
-	return asks ? judgeGrant(draft, call, approval) : { ok: true };
+	return asks ? judgeGrant(draft, call, approval, world) : { ok: true };
 }
 
 /** A1: all three identifiers, unexpired, decided by a human, and not spent on another start. */
-function judgeGrant(draft: Draft, call: CallRecord, approval: ApprovalRecord | undefined): Judgement {
+function judgeGrant(draft: Draft, call: CallRecord, approval: ApprovalRecord | undefined, world: World): Judgement {
 	if (approval === undefined) return no("policy_denied", "policy asks for an approval that was never given");
 	const spentHere = approval.status === "consumed" && call.attempts.length > 0;
 	if (approval.status !== "approved" && !spentHere) return no("policy_denied", `the approval is ${approval.status}`);
-	if (!spentHere && approval.expires_at_ms <= draft.kit.now)
+	if (!spentHere && standingOf(draft, approval, world).late)
 		return no("policy_denied", "the approval expired before the start");
 	const grant = {
 		approval_id: approval.approval_id,

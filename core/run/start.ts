@@ -7,6 +7,7 @@ import { retryTimeout } from "../invoke/retry.ts";
 import { CALLS_IN_FLIGHT_MAX, TOOL_TIMEOUT_DEFAULT_MS, WATCHDOG_GRACE_MS } from "../limits.ts";
 import type { Draft } from "./draft.ts";
 import { countOut } from "./flight.ts";
+import { giveUp } from "./give-up.ts";
 import { enterGate, leaveUnasked, needsOf } from "./gate.ts";
 import { concurrencyOf, judgeAgain } from "./judge-again.ts";
 import { refuse } from "./refuse.ts";
@@ -38,8 +39,13 @@ export function start(draft: Draft, call: CallRecord, world: World): void {
 	if (!judgement.ok) {
 		if (approval !== undefined && approval.status !== "consumed")
 			draft.approval({ ...approval, status: "superseded" }, "approval.decided");
+		if (call.attempts.length > 0) {
+			giveUp(draft, call, judgement.rich);
+			return;
+		}
 		leaveUnasked(draft, call);
-		refuse(draft, { ...call, gate: "none", waiting: null }, "policy", judgement.refused, [], judgement.rich);
+		const refused: CallRecord = { ...call, gate: "none", pass_out: false, waiting: null };
+		refuse(draft, refused, "policy", judgement.refused, [], judgement.rich);
 		return;
 	}
 	const needs = needsOf(draft, call, world);

@@ -108,6 +108,11 @@ export type CallRecord = CallView & {
 	readonly retry_at: number | null;
 	/** `asked`: the gate has been asked and has not answered; `passed`: it let this attempt through and is told its end. */
 	readonly gate: "none" | "asked" | "passed";
+	/**
+	 * Something may be out at the gate under this call's name although it has no pass in hand: an answer was lost, or a
+	 * claim was kept for the next try. The gate is told when the call ends, so that nobody waits for a call that is over.
+	 */
+	readonly pass_out: boolean;
 	/** The call whose result may stand in for this one, or whose answer may say what became of it. */
 	readonly child: { readonly kind: "fallback" | "reconcile"; readonly tool_call_id: string } | null;
 	/** An unknown outcome that a person is asked about: the turn stays open for it (`on_unknown: ask`). */

@@ -118,6 +118,17 @@ describe("consume-and-start", () => {
 		expect(statesOf(run)).toEqual(["EXPIRED"]);
 		expect(run.state?.run.status).toBe("awaiting_decision");
 	});
+	it("does not lose the time that a halt took", () => {
+		const { run, approval_id } = waiting();
+		const hours = 3_600_000;
+		run.now += 80 * hours;
+		run.lease = { halted: [{ scope: "tenant", since: run.now - 60 * hours, until: run.now - 50 * hours }] };
+		run.step({ kind: "due", what: "approval_expiry", ref: approval_id, world: run.world() });
+		expect(run.approvals.get(approval_id)?.status).toBe("pending");
+		expect(run.due.get(`approval_expiry:${approval_id}`)?.at).toBe(run.now + 2 * hours);
+		expect(run.approve(approval_id).problem).toBeNull();
+		expect(statesOf(run)).toEqual(["DISPATCHED"]);
+	});
 	it("takes no word from an agent", () => {
 		const { run, approval_id } = waiting();
 		const step = run.approve(approval_id, "approve", { by: { ...CALLER, kind: "agent" } });

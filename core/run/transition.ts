@@ -61,7 +61,7 @@ function step(draft: Draft, event: RunEvent): StepProblem | null {
 			gated(draft, event);
 			return null;
 		case "left":
-			draft.dueDone("leave", event.tool_call_id);
+			if (event.settle !== "keep") draft.dueDone("leave", event.tool_call_id);
 			return null;
 		case "approval_decided":
 			return approvalDecided(draft, event);
@@ -102,7 +102,10 @@ function due(draft: Draft, event: Due): void {
 			return;
 		case "start": {
 			const call = draft.calls.get(event.ref);
-			if (call?.state === "PENDING") start(draft, askAgain(draft, call), event.world);
+			// The alarm read this timer before the call went out and came back: the one that stands now is the back-off's.
+			if (call?.state === "PENDING" && call.retry_at !== null && call.retry_at > draft.kit.now)
+				draft.due("start", event.ref, call.retry_at);
+			else if (call?.state === "PENDING") start(draft, askAgain(draft, call), event.world);
 			advance(draft, event.world);
 			return;
 		}

@@ -4,9 +4,10 @@
  */
 
 import { invariant } from "#core/invariant.ts";
-import { RESULT_MAX_BYTES } from "#core/limits.ts";
+import { checkResult } from "#core/invoke/check-result.ts";
 import { failed, type InvokeOutcome } from "#core/outcome.ts";
 import type { Invocation, ToolInvoker } from "#core/ports.ts";
+import type { CompiledTool } from "#core/registry/compile.ts";
 import type { ToolKind } from "#core/registry/descriptor.ts";
 import type { CallRecord, RunRecord } from "#core/run/state.ts";
 
@@ -20,7 +21,7 @@ export type Dispatched = {
 	readonly call: CallRecord;
 	readonly attempt: number;
 	readonly timeout_ms: number;
-	readonly descriptor: Invocation["descriptor"];
+	readonly tool: CompiledTool;
 };
 
 export async function invokeTool(
@@ -28,7 +29,8 @@ export async function invokeTool(
 	dispatched: Dispatched,
 	cancel: AbortController,
 ): Promise<InvokeOutcome> {
-	const { run, call, attempt, timeout_ms, descriptor } = dispatched;
+	const { run, call, attempt, timeout_ms, tool } = dispatched;
+	const { descriptor } = tool.version;
 	invariant(
 		call.state === "DISPATCHED" && call.frozen !== null && call.attempts.length === attempt,
 		"only a dispatched, frozen call is invoked",
@@ -55,7 +57,7 @@ export async function invokeTool(
 		}, timeout_ms + OVERRUN_MS);
 	});
 	try {
-		return bounded(await Promise.race([invoker.invoke(invocation, cancel.signal), overrun]), possible);
+		return checked(await Promise.race([invoker.invoke(invocation, cancel.signal), overrun]), tool, possible);
 	} catch {
 		// An invoker never throws; one that does may have acted, and its message may hold anything.
 		return failed("internal", "the tool could not be invoked", { effect: possible });
@@ -64,13 +66,10 @@ export async function invokeTool(
 	}
 }
 
-function bounded(outcome: InvokeOutcome, possible: "none" | "possible"): InvokeOutcome {
-	if (outcome.kind !== "success") return outcome;
-	const bytes = JSON.stringify(outcome.result)?.length;
-	if (bytes === undefined)
+/** A result that JSON cannot say is none; one that the tool did not promise is said to be so. */
+function checked(outcome: InvokeOutcome, tool: CompiledTool, possible: "none" | "possible"): InvokeOutcome {
+	if (outcome.kind === "success" && JSON.stringify(outcome.result) === undefined) {
 		return failed("invalid_response", "the tool returned nothing that JSON can say", { effect: possible });
-	if (bytes <= RESULT_MAX_BYTES) return outcome;
-	return failed("response_too_large", `the result has ${bytes} characters; at most ${RESULT_MAX_BYTES} are kept`, {
-		effect: possible,
-	});
+	}
+	return checkResult(tool.version.descriptor, tool.validateResult, outcome);
 }

@@ -6,6 +6,8 @@
 import { D1EvidenceLedger } from "#adapters/d1/d1-evidence-ledger.ts";
 import { addressRules, isDevelopment } from "#adapters/http/address-rules.ts";
 import { parseUrl } from "#adapters/http/url.ts";
+import { R2Artifacts } from "#adapters/r2/r2-artifacts.ts";
+import { storeLargeResult } from "#adapters/r2/store-large-result.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
 import { hex, type RandomBytes } from "#core/ids.ts";
 import { invariant } from "#core/invariant.ts";
@@ -55,6 +57,7 @@ export class Runtime {
 	#invokers: Invokers | null = null;
 	#gatherer: Gatherer | null = null;
 	#gates: GateClient | null = null;
+	readonly #artifacts: R2Artifacts;
 	#recovered: Promise<void> | null = null;
 	#flushing = false;
 	/** The newest calls as the run's view shows them; null: to be read from storage. */
@@ -68,6 +71,7 @@ export class Runtime {
 		this.#executor = executor;
 		this.store = new RunStore(ctx.storage);
 		this.stream = new Stream(ctx, this.store);
+		this.#artifacts = new R2Artifacts(env.ARTIFACTS, random);
 		this.#flusher = new Flusher(this.store, new D1EvidenceLedger(env.DB));
 		this.#holder = { state: null, store: this.store, kit: () => this.kit() };
 		if (this.store.exists()) {
@@ -211,10 +215,14 @@ export class Runtime {
 			() => this.step({ kind: "running", tool_call_id: call.tool_call_id, attempt }),
 			RUNNING_AFTER_MS,
 		);
-		const { descriptor } = definition(this.store, call.definition_hash ?? "").version;
-		const outcome = await invokeTool(this.#invokers, { run: state.run, call, attempt, timeout_ms, descriptor }, cancel);
+		const tool = definition(this.store, call.definition_hash ?? "");
+		const { descriptor } = tool.version;
+		const answer = await invokeTool(this.#invokers, { run: state.run, call, attempt, timeout_ms, tool }, cancel);
 		clearTimeout(timer);
 		places.release(call.tool_call_id);
+		const { tenant_id, run_id } = state.run;
+		const place = { tenant_id, run_id, tool_call_id: call.tool_call_id };
+		const outcome = await storeLargeResult(answer, place, this.#artifacts);
 		// Decision 16: a failure is reported before the next step, which then sees the breaker; a success pays no hop.
 		if (call.gate !== "passed")
 			await this.gates.report(descriptor, outcome, Date.parse(call.attempts.at(-1)?.started_at ?? ""));
@@ -236,7 +244,8 @@ export class Runtime {
 	}
 
 	async #leave({ kind: _kind, ...effect }: Extract<Effect, { kind: "leave" }>): Promise<void> {
-		if (await this.gates.leave(effect)) this.step({ kind: "left", tool_call_id: effect.tool_call_id });
+		const { tool_call_id, settle } = effect;
+		if (await this.gates.leave(effect)) this.step({ kind: "left", tool_call_id, settle });
 	}
 
 	async #plan(turn: number): Promise<void> {
@@ -280,7 +289,7 @@ export class Runtime {
 			return this.state.run;
 		});
 		// Rows that came while the last ones were on their way keep the timer.
-		if (done && this.store.flushed() >= (this.state?.run.seq ?? 0)) this.store.clearDue("flush");
+		if (done && this.store.flushed() >= (this.state?.run.seq ?? 0)) this.store.clearDue("flush", Date.now());
 		else if (!done) this.store.setDue("flush", Date.now() + FLUSH_RETRY_MS, Date.now());
 		return done;
 	}

@@ -26,8 +26,16 @@ CREATE TABLE request (key TEXT PRIMARY KEY, hash TEXT NOT NULL, turn INTEGER NOT
 CREATE TABLE script (n INTEGER PRIMARY KEY, doc TEXT NOT NULL);
 `;
 
+type Timer = { readonly kind: DueKind; readonly ref: string; readonly at: number | null };
+type Written = Exclude<Row, { readonly table: "log" | "due" | "due_done" }>;
+
 /** Five bound values each, and SQLite in an object binds 100 at most. */
 const LOG_ROWS_PER_STATEMENT = 20;
+const TIMERS_PER_STATEMENT = 30;
+
+function* chunks<T>(list: readonly T[], size: number): Generator<readonly T[]> {
+	for (let at = 0; at < list.length; at += size) yield list.slice(at, at + size);
+}
 
 /** A doc that starts so lies in `body`. No JSON text begins with it. */
 const CHUNKED = "§";
@@ -36,6 +44,7 @@ export class RunStore {
 	readonly #storage: DurableObjectStorage;
 	readonly #sql: SqlStorage;
 	#armed: number | null = null;
+	#due: Map<string, number> | null = null;
 
 	constructor(storage: DurableObjectStorage) {
 		this.#storage = storage;
@@ -57,7 +66,12 @@ export class RunStore {
 
 	/** All or nothing. */
 	transaction<T>(work: () => T): T {
-		return this.#storage.transactionSync(work);
+		try {
+			return this.#storage.transactionSync(work);
+		} catch (error) {
+			this.forget();
+			throw error;
+		}
 	}
 
 	async rememberAlarm(): Promise<void> {
@@ -85,19 +99,19 @@ export class RunStore {
 
 	/** Writes one step's rows. Call it inside `transaction`. Arms the one alarm over the due-table in the same transaction. */
 	save(rows: readonly Row[], now: number): void {
-		let timers = false;
 		const log: LogRow[] = [];
+		const timers = new Map<string, Timer>();
 		for (const row of rows) {
 			if (row.table === "log") log.push(row.doc);
+			else if (row.table === "due") timers.set(`${row.kind}:${row.ref}`, row);
+			else if (row.table === "due_done") timers.set(`${row.kind}:${row.ref}`, { ...row, at: null });
 			else this.#write(row);
-			timers ||= row.table === "due" || row.table === "due_done";
 		}
-		for (let at = 0; at < log.length; at += LOG_ROWS_PER_STATEMENT)
-			this.#writeLog(log.slice(at, at + LOG_ROWS_PER_STATEMENT));
-		if (timers) this.arm(now);
+		for (const some of chunks(log, LOG_ROWS_PER_STATEMENT)) this.#writeLog(some);
+		if (timers.size > 0) this.#writeTimers([...timers.values()], now);
 	}
 
-	#write(row: Row): void {
+	#write(row: Written): void {
 		const sql = this.#sql;
 		switch (row.table) {
 			case "run":
@@ -148,20 +162,6 @@ export class RunStore {
 					JSON.stringify(row.doc),
 				);
 				return;
-			case "log":
-				this.#writeLog([row.doc]);
-				return;
-			case "due":
-				sql.exec(
-					"INSERT INTO due VALUES (?, ?, ?) ON CONFLICT (kind, ref) DO UPDATE SET at = excluded.at",
-					row.kind,
-					row.ref,
-					row.at,
-				);
-				return;
-			case "due_done":
-				sql.exec("DELETE FROM due WHERE kind = ? AND ref = ?", row.kind, row.ref);
-				return;
 		}
 	}
 
@@ -177,10 +177,56 @@ export class RunStore {
 		this.#sql.exec(`INSERT INTO log VALUES ${rows.map(() => "(?, ?, ?, ?, ?)").join(", ")}`, ...binds);
 	}
 
+	/**
+	 * The last word on each timer counts. What is in the table is known in memory, so a timer that was never set costs no
+	 * statement to clear, and the next one due is found without a query.
+	 */
+	#writeTimers(timers: readonly Timer[], now: number): void {
+		const due = this.#timers();
+		const set = timers.filter((timer) => timer.at !== null);
+		const cleared = timers.filter((timer) => timer.at === null && due.has(`${timer.kind}:${timer.ref}`));
+		try {
+			for (const some of chunks(cleared, TIMERS_PER_STATEMENT)) {
+				const where = some.map(() => "(kind = ? AND ref = ?)").join(" OR ");
+				this.#sql.exec(`DELETE FROM due WHERE ${where}`, ...some.flatMap(({ kind, ref }) => [kind, ref]));
+			}
+			for (const some of chunks(set, TIMERS_PER_STATEMENT)) {
+				const values = some.map(() => "(?, ?, ?)").join(", ");
+				this.#sql.exec(
+					`INSERT INTO due VALUES ${values} ON CONFLICT (kind, ref) DO UPDATE SET at = excluded.at`,
+					...some.flatMap(({ kind, ref, at }) => [kind, ref, at]),
+				);
+			}
+			for (const { kind, ref } of cleared) due.delete(`${kind}:${ref}`);
+			for (const { kind, ref, at } of set) due.set(`${kind}:${ref}`, at ?? 0);
+			this.arm(now);
+		} catch (error) {
+			this.#due = null;
+			throw error;
+		}
+	}
+
+	#timers(): Map<string, number> {
+		this.#due ??= new Map(
+			this.#sql
+				.exec<{ kind: string; ref: string; at: number }>("SELECT kind, ref, at FROM due")
+				.toArray()
+				.map(({ kind, ref, at }) => [`${kind}:${ref}`, at]),
+		);
+		return this.#due;
+	}
+
+	/** What a failed transaction left in memory is not what storage holds. */
+	forget(): void {
+		this.#due = null;
+		this.#armed = null;
+	}
+
 	/** An alarm that rings early finds nothing and is set again: cheaper than moving it with every call. */
 	arm(now: number): void {
-		const next = this.#sql.exec<{ at: number | null }>("SELECT min(at) AS at FROM due").one().at;
-		if (next === null || (this.#armed !== null && this.#armed > now && this.#armed <= next)) return;
+		let next = Number.POSITIVE_INFINITY;
+		for (const at of this.#timers().values()) if (at < next) next = at;
+		if (next === Number.POSITIVE_INFINITY || (this.#armed !== null && this.#armed > now && this.#armed <= next)) return;
 		this.#armed = next;
 		void this.#storage.setAlarm(next);
 	}
@@ -197,11 +243,10 @@ export class RunStore {
 	}
 
 	setDue(kind: DueKind, at: number, now: number): void {
-		this.#write({ table: "due", kind, ref: "", at });
-		this.arm(now);
+		this.#writeTimers([{ kind, ref: "", at }], now);
 	}
-	clearDue(kind: DueKind): void {
-		this.#write({ table: "due_done", kind, ref: "" });
+	clearDue(kind: DueKind, now: number): void {
+		this.#writeTimers([{ kind, ref: "", at: null }], now);
 	}
 
 	call(tool_call_id: string): CallRecord | undefined {

@@ -27,12 +27,14 @@ describe("a result of 3 MB", () => {
 		const after = await getRun(tenant, run.run_id);
 		const js = callOf(after, "c1");
 		expect(js.state).toBe("COMPLETED");
-		expect(js.result.reference).toContain(js.tool_call_id);
+		expect(js.result.reference).toBe(`/v1/artifacts/${js.result.artifact_id}`);
 		const whole = (await call("GET", js.result.reference, undefined, tenant.operator)).body;
-		expect(whole.result.result).toHaveLength(1_200_000);
+		expect(whole.result).toHaveLength(1_200_000);
+		const { data } = (await call("GET", `/v1/runs/${run.run_id}/evidence`, undefined, tenant.operator)).body;
+		expect(data.find((one: any) => one.tool_call_id === js.tool_call_id).artifacts).toEqual([js.result.artifact_id]);
 		expect((await call("GET", js.result.reference, undefined, tenant.limited)).status).toBe(404);
 		expect(new TextEncoder().encode(turned.messages[0].content).byteLength).toBeLessThanOrEqual(65_536);
-		expect(messageOf(turned.messages).notes.join(" ")).toContain("cut");
+		expect(messageOf(turned.messages).notes.join(" ")).toContain("artifact");
 		expect(turned.messages[0].content.isWellFormed()).toBe(true);
 	});
 

@@ -354,3 +354,31 @@ describe("I10: results", () => {
 		expect(written.notes.join(" ")).toContain("output_schema");
 	});
 });
+
+describe("the kill switch", () => {
+	// A halted run looks again every 30 s (decision 17).
+	it("freezes what waits: nothing starts while halted, the approval stands, and it runs when the halt ends", {
+		timeout: 90_000,
+	}, async () => {
+		const key = await ledgerTool(tenant, "haltable", { approval: { mode: "always" } });
+		const turned = await once("haltable", { text: "x" });
+		const halt = await call(
+			"POST",
+			"/v1/halts",
+			{ scope: "tool:haltable", reason: "looking into it" },
+			tenant.operator,
+		);
+		expect(halt.status).toBe(201);
+		expect((await call("POST", "/v1/halts", { scope: "tenant", reason: "x" }, tenant.agent)).status).toBe(403);
+		expect((await approve(tenant, turned.pending_approvals[0])).body.status).toBe("approved");
+		const halted = callOf(await getRun(tenant, turned.run.run_id), "c1");
+		expect(halted).toMatchObject({ state: "PENDING", waiting: { reason: "halt" } });
+		expect(await ledger(key)).toHaveLength(0);
+		expect((await call("DELETE", `/v1/halts/${halt.body.halt_id}`, undefined, tenant.operator)).status).toBe(200);
+		await abortAllDurableObjects();
+		await expect
+			.poll(async () => (await getRun(tenant, turned.run.run_id)).status, { timeout: 45_000, interval: 500 })
+			.toBe("awaiting_decision");
+		expect(await ledger(key)).toHaveLength(1);
+	});
+});

@@ -23,7 +23,7 @@ const DECLARED: Record<string, JsonObject> = {
 		...READ,
 		output_schema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
 	},
-	backed: { ...READ, fallback: { tool_id: "find", args: { to: "args.to" } } },
+	backed: { ...READ, fallback: { tool_id: "find", args: { to: "has(args.to) ? args.to : ''" } } },
 	backed_by_pay: { ...READ, fallback: { tool_id: "pay", args: {} } },
 	status: {
 		...READ,

@@ -53,6 +53,9 @@ export class UpstreamTwin {
 			case 4:
 				return result ?? { kind: "timeout", phase: "body", effect: possible };
 			case 5:
+				// An upstream that keeps its promise of keys answers a repeat with the first answer.
+				if (descriptor.idempotency.mode === "key" && this.happened(call.tool_call_id))
+					return this.#act(call, descriptor, now);
 				return {
 					kind: "failed",
 					code: "http_error",

@@ -10,6 +10,7 @@ import { randomBytes } from "../random.ts";
 export const traced = createMiddleware<AppEnv>(async (c, next) => {
 	const id = traceIdOf(c.req.header("traceparent")) ?? traceId(randomBytes);
 	c.set("trace_id", id);
+	c.header("trace-id", id);
 	await next();
-	c.res.headers.set("trace-id", id);
+	if (!c.res.headers.has("trace-id")) c.res.headers.set("trace-id", id);
 });

@@ -1,0 +1,192 @@
+/**
+ * What must hold after every saved step of a run. The checkers know the truth (what the upstream did, what people said)
+ * and the promises; they use none of the machine's own judgements. They throw with what is wrong.
+ */
+import { CALLS_IN_FLIGHT_MAX, RETRIES_MAX } from "#core/limits.ts";
+import type { RunEvent } from "#core/run/event.ts";
+import type { CallRecord, RunRecord, RunState } from "#core/run/state.ts";
+import type { Step } from "#core/run/transition.ts";
+import { FINISHED, LIVE, RESTING } from "#core/run/view.ts";
+import { checkStart } from "./check-start.ts";
+import { checkTruth } from "./check-truth.ts";
+import type { RunTwin } from "./run-twin.ts";
+import type { Town } from "./town.ts";
+
+export type Taken = {
+	/** The working state before; null in a run's first step. */
+	readonly before: RunState | null;
+	/** The run record as it was saved before. */
+	readonly saved: RunRecord | null;
+	readonly event: RunEvent;
+	readonly step: Step;
+};
+
+/** One recovery more than the machine allows itself would be one too many: retries and recoveries together. */
+const ATTEMPTS_MAX = 1 + RETRIES_MAX + 3;
+const OUT = new Set(["DISPATCHED", "RUNNING"]);
+
+export function fail(message: string): never {
+	throw new Error(message);
+}
+
+export function checkStep(town: Town, run: RunTwin, taken: Taken): void {
+	const { state } = run;
+	if (state === null) fail("a saved step has a state");
+	checkCounters(run, taken);
+	checkMemory(run, state);
+	checkEvidence(run, state);
+	checkRows(town, run, taken);
+	for (const effect of taken.step.effects)
+		if (effect.kind === "invoke") checkStart(town, run, taken, effect.call, effect.timeout_ms);
+	checkMoves(run, state);
+	checkStatus(state);
+	checkTurn(run, taken);
+	checkTruth(town, run);
+}
+
+/** Numbers that only grow, whatever died in between. */
+function checkCounters({ run }: RunTwin, { saved }: Taken): void {
+	if (saved === null || run === null || saved === run) return;
+	for (const name of ["seq", "turn", "evidence_count", "next_message", "next_call"] as const)
+		if (run[name] < saved[name]) fail(`${name} went back from ${saved[name]} to ${run[name]}`);
+	for (const name of ["prompt_tokens", "completion_tokens"] as const)
+		if (run.usage[name] < saved.usage[name]) fail(`usage.${name} went back`);
+	if (run.denied.length < saved.denied.length) fail("a denial was forgotten");
+}
+
+/** What memory holds is what the next life would read. */
+function checkMemory(run: RunTwin, state: RunState): void {
+	if (state.run !== run.run) fail("the run in memory is not the one that was saved");
+	for (const [id, call] of state.calls) if (run.calls.get(id) !== call) fail(`call ${id} in memory was not saved`);
+	for (const [id, one] of state.approvals)
+		if (run.approvals.get(id) !== one) fail(`approval ${id} in memory was not saved`);
+	for (const [id, call] of run.calls)
+		if (LIVE.has(call.state) && !state.calls.has(id)) fail(`live call ${id} is only in storage`);
+	for (const [id, one] of run.approvals)
+		if (one.status === "pending" && !state.approvals.has(id)) fail(`pending approval ${id} is only in storage`);
+}
+
+function checkEvidence(run: RunTwin, { run: record }: RunState): void {
+	const { evidence } = run;
+	if (evidence.length !== record.evidence_count) fail(`${evidence.length} records, ${record.evidence_count} counted`);
+	const last = evidence.at(-1);
+	if (last === undefined) return;
+	if (last.hash !== record.head_hash) fail("the head is not the last record");
+	if (last.seq > record.seq) fail("evidence is ahead of the log");
+	const parent = evidence.at(-2);
+	if (parent !== undefined && last.prev_hash !== parent.hash) fail("a record does not name its parent");
+}
+
+function checkRows(town: Town, run: RunTwin, { before, saved, event, step }: Taken): void {
+	for (const row of step.rows) {
+		if (row.table === "message" && row.doc.role === "tool") {
+			const call = run.calls.get(row.doc.tool_call_id ?? "");
+			if (call === undefined) fail("an answer to a call that nobody made");
+			if (LIVE.has(call.state) || call.unsettled) fail(`a call was answered while ${call.state}`);
+			if (call.parent_call_id !== null) fail("a stand-in was answered beside its parent");
+			if (call.superseded_by !== null) fail("an edited call was answered beside its successor");
+			if (run.answers.get(call.tool_call_id) !== 1) fail("a call was answered twice");
+		}
+		if (row.table === "approval") {
+			const was = before?.approvals.get(row.doc.approval_id);
+			if (was !== undefined && was.status !== row.doc.status) {
+				const onward = was.status === "pending" || (was.status === "approved" && row.doc.status !== "pending");
+				if (!onward) fail(`an approval went from ${was.status} to ${row.doc.status}`);
+			}
+		}
+		if (row.table === "call") checkCall(town, run, row.doc, before?.calls.get(row.doc.tool_call_id), saved, event);
+	}
+}
+
+function checkCall(
+	town: Town,
+	run: RunTwin,
+	call: CallRecord,
+	was: CallRecord | undefined,
+	saved: RunRecord | null,
+	event: RunEvent,
+): void {
+	if (call.attempts.length > ATTEMPTS_MAX) fail(`${call.attempts.length} attempts`);
+	if (was === undefined) {
+		const denied = saved?.denied.some((one) => one.tool_id === call.tool_id && one.input_hash === call.input_hash);
+		if (denied === true && event.kind !== "outcome_stated" && call.state !== "REFUSED" && call.turn === run.run?.turn)
+			fail("a denied call was taken again");
+		return;
+	}
+	if (call.attempts.length < was.attempts.length) fail("an attempt was forgotten");
+	if (was.input_hash !== null && was.input_hash !== call.input_hash) fail("a frozen call was changed");
+	if (was.frozen !== null && was.frozen !== call.frozen) fail("frozen arguments were changed");
+	if (was.state === call.state) return;
+	const said = was.state === "OUTCOME_UNKNOWN" && event.kind === "outcome_stated";
+	if (!LIVE.has(was.state) && !said) fail(`a call went from ${was.state} to ${call.state}`);
+	// Served by the gate: the same judgement as a start, and the grant is spent.
+	const served = call.state === "COMPLETED" && !OUT.has(was.state) && call.source !== "live" && call.child === null;
+	if (served && call.parent_call_id === null) {
+		if (event.kind !== "gated") fail(`a call was served by ${event.kind}`);
+		const descriptor = checkStart(town, run, { before: null, saved, event, step: NO_STEP }, call, 0);
+		if (descriptor.effect !== "read" && call.source !== "idempotent_replay")
+			fail(`a write was served from ${call.source}`);
+	}
+}
+const NO_STEP: Step = { state: null, rows: [], effects: [], problem: null };
+
+/** Whatever waits has somebody or something that moves it: a timer in storage, a free slot's owner, a person. */
+function checkMoves(run: RunTwin, { run: record, calls, approvals }: RunState): void {
+	let out = 0;
+	for (const call of calls.values()) if (OUT.has(call.state)) out += 1;
+	if (out > CALLS_IN_FLIGHT_MAX) fail(`${out} calls in flight`);
+	for (const call of calls.values()) {
+		const id = call.tool_call_id;
+		if (OUT.has(call.state) && !run.due.has(`watchdog:${id}`)) fail(`${call.state} without a watchdog`);
+		if (call.unsettled && !run.due.has(`unsettled:${id}`)) fail("an unsettled call without its timer");
+		if (call.state === "AWAITING_APPROVAL") {
+			if (approvals.get(call.approval_id ?? "")?.status !== "pending") fail("a call waits for no approval");
+			if (!run.due.has(`approval_expiry:${call.approval_id}`)) fail("an approval that never expires");
+		}
+		if (call.state !== "PENDING") continue;
+		if (FINISHED.has(record.status)) fail("a call waits in a finished run");
+		if (call.child !== null) {
+			const child = calls.get(call.child.tool_call_id);
+			if (child === undefined || !LIVE.has(child.state)) fail("a call waits for a stand-in that has ended");
+		} else if (record.status !== "suspended" && !run.due.has(`start:${id}`) && out < CALLS_IN_FLIGHT_MAX)
+			fail(
+				`${call.tool_id} waits for nothing ${JSON.stringify({ r: call.retry_at, g: call.gate, w: call.waiting, a: call.attempts.length })} out ${out} ${record.status}`,
+			);
+	}
+}
+
+/** Decision 7, and the clocks that stand while a run rests. */
+function checkStatus({ run, calls }: RunState): void {
+	const { status, clocks, turn_open } = run;
+	if ((clocks.since === null) !== RESTING.has(status)) fail(`the clock of a run that is ${status}`);
+	if (!turn_open) {
+		if (status === "executing" || status === "awaiting_approval") fail(`${status} without an open turn`);
+		return;
+	}
+	let moves = false;
+	let waits = false;
+	for (const call of calls.values()) {
+		if (call.turn !== run.turn) continue;
+		moves ||= OUT.has(call.state) || (call.state === "PENDING" && call.child === null);
+		waits ||= LIVE.has(call.state) || call.unsettled;
+	}
+	if (!waits) fail(`an open turn in which everything has ended: ${status}`);
+	if (status !== (moves ? "executing" : "awaiting_approval")) fail(`${status} is not what the calls say`);
+}
+
+/** Every call that the planner made has exactly one answer before the planner is asked again. */
+function checkTurn(run: RunTwin, { saved }: Taken): void {
+	if (saved === null || run.run === null || run.run.turn === saved.turn) return;
+	if (run.run.turn !== saved.turn + 1 && saved.turn !== 0) {
+		// A turn may open and close within one step only where nothing was asked in it.
+		for (let turn = saved.turn + 1; turn < run.run.turn; turn++)
+			if ((run.asked.get(turn) ?? 0) !== (run.answered.get(turn) ?? 0)) fail(`turn ${turn} was skipped unanswered`);
+	}
+	const { turn } = saved;
+	const asked = run.asked.get(turn) ?? 0;
+	const answered = run.answered.get(turn) ?? 0;
+	if (asked !== answered) fail(`turn ${turn} asked ${asked} calls and has ${answered} answers`);
+	for (const call of run.calls.values())
+		if (call.turn < run.run.turn && LIVE.has(call.state) && !OUT.has(call.state))
+			fail(`a ${call.state} call was left behind in turn ${call.turn}`);
+}

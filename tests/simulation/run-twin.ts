@@ -1,0 +1,149 @@
+/**
+ * One run as its Durable Object holds it: a working state in memory, and what was saved. A death takes the memory; the
+ * next life reads what was saved and recovers, exactly as AgentRun does. It performs nothing: the town does.
+ */
+import type { Evidence } from "#core/evidence/record.ts";
+import type { LogRow, Row } from "#core/run/effect.ts";
+import type { RunEvent } from "#core/run/event.ts";
+import { isOut } from "#core/run/flight.ts";
+import type { Kit } from "#core/run/kit.ts";
+import { cheapDigest } from "#core/run/sample-run.ts";
+import type {
+	ApprovalRecord,
+	CallRecord,
+	DueKind,
+	Exposure,
+	PlannerKind,
+	RunRecord,
+	RunState,
+} from "#core/run/state.ts";
+import { type Step, transition } from "#core/run/transition.ts";
+import { LIVE } from "#core/run/view.ts";
+import type { Dice } from "./dice.ts";
+import { toolOf } from "./tools.ts";
+
+export type Timer = { readonly kind: DueKind; readonly ref: string; readonly at: number };
+
+export class RunTwin {
+	readonly name: string;
+	readonly planner: PlannerKind;
+	/** Null in a life that has not looked at its storage yet. */
+	state: RunState | null = null;
+	boot = 1;
+	run: RunRecord | null = null;
+	exposure: Exposure | null = null;
+	readonly calls = new Map<string, CallRecord>();
+	readonly approvals = new Map<string, ApprovalRecord>();
+	readonly due = new Map<string, Timer>();
+	readonly evidence: Evidence[] = [];
+	/** How many log rows were saved; their numbers follow one another. */
+	logged = 0;
+	/** Tool messages by call. */
+	readonly answers = new Map<string, number>();
+	/** Tool messages by turn, and calls that the planner made in it. */
+	readonly answered = new Map<number, number>();
+	readonly asked = new Map<number, number>();
+	readonly #dice: Dice;
+
+	constructor(name: string, planner: PlannerKind, dice: Dice) {
+		this.name = name;
+		this.planner = planner;
+		this.#dice = dice;
+	}
+
+	kit(now: number): Kit {
+		const { next } = this.#dice;
+		return {
+			now,
+			random: (n) => {
+				const bytes = new Uint8Array(n);
+				for (let i = 0; i < n; i++) bytes[i] = next() * 256;
+				return bytes;
+			},
+			digest: cheapDigest,
+			sign: (text) => `signed ${text.slice(0, 16)}`,
+			tool: toolOf,
+			judgeUrl: () => ({ ok: true }),
+			tenant_salt: "salt",
+			takePlace: () => next() < 0.97,
+			boot_id: `boot${this.boot}`,
+			environment: "test",
+		};
+	}
+
+	/** The step as computed; nothing of it is saved. */
+	compute(event: RunEvent, now: number): Step {
+		return transition(this.state, event, this.kit(now));
+	}
+
+	/** All rows or none, then memory: the order of `apply`. */
+	save(step: Step): void {
+		for (const row of step.rows) this.#save(row);
+		this.state = step.state;
+	}
+
+	die(): void {
+		this.boot += 1;
+		this.state = null;
+	}
+
+	/** A new life reads what was saved; true when it has to recover something. */
+	wake(): boolean {
+		const { run } = this;
+		if (this.state !== null || run === null) return false;
+		const calls = [...this.calls.values()].filter((call) => call.turn === run.turn || LIVE.has(call.state));
+		calls.sort((a, b) => a.ordinal - b.ordinal);
+		const approvals: [string, ApprovalRecord][] = [];
+		for (const one of this.approvals.values())
+			if (one.status === "pending" || this.calls.get(one.tool_call_id)?.turn === run.turn)
+				approvals.push([one.approval_id, one]);
+		this.state = {
+			run,
+			exposure: this.exposure,
+			calls: new Map(calls.map((call) => [call.tool_call_id, call])),
+			approvals: new Map(approvals),
+		};
+		return run.status === "planning" || calls.some((call) => isOut(call.state));
+	}
+
+	#save(row: Row): void {
+		switch (row.table) {
+			case "run":
+				this.run = row.doc;
+				return;
+			case "exposure":
+				this.exposure = row.doc;
+				return;
+			case "call":
+				this.calls.set(row.doc.tool_call_id, row.doc);
+				return;
+			case "approval":
+				this.approvals.set(row.doc.approval_id, row.doc);
+				return;
+			case "message":
+				if (row.doc.role === "assistant" && row.doc.tool_calls !== undefined)
+					this.asked.set(row.doc.turn, row.doc.tool_calls.length);
+				if (row.doc.role !== "tool") return;
+				this.answers.set(row.doc.tool_call_id ?? "", (this.answers.get(row.doc.tool_call_id ?? "") ?? 0) + 1);
+				this.answered.set(row.doc.turn, (this.answered.get(row.doc.turn) ?? 0) + 1);
+				return;
+			case "log":
+				this.#log(row.doc);
+				return;
+			case "due":
+				this.due.set(`${row.kind}:${row.ref}`, row);
+				return;
+			case "due_done":
+				this.due.delete(`${row.kind}:${row.ref}`);
+				return;
+			case "definition":
+				return;
+		}
+	}
+
+	#log(doc: LogRow): void {
+		if (doc.seq !== this.logged + 1) throw new Error(`the log has a gap at ${doc.seq}`);
+		this.logged = doc.seq;
+		if (doc.event === "evidence.recorded") this.evidence.push(doc.data as unknown as Evidence);
+	}
+}

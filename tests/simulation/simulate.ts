@@ -1,0 +1,91 @@
+/**
+ * One schedule of one seed: two runs of a session, one led from outside and one by a managed planner, share gates and an
+ * upstream while people, clocks and faults do what they do. Then the world gets well and everything owed must come to
+ * rest. Throws with what was broken; the same seed breaks it again.
+ */
+import { verifyEvidence } from "#core/evidence/chain.ts";
+import { cheapDigest } from "#core/run/sample-run.ts";
+import { LIVE } from "#core/run/view.ts";
+import { drawAction, resume, stateOutcome, word } from "./actions.ts";
+import { fail } from "./check-step.ts";
+import { checkOperations } from "./check-truth.ts";
+import { Dice } from "./dice.ts";
+import type { RunTwin } from "./run-twin.ts";
+import { Town } from "./town.ts";
+
+const ACTIONS_MIN = 24;
+const ACTIONS_MORE = 20;
+/** Far more than any schedule needs: reaching it is a run that does not come to rest. */
+const ROUNDS_MAX = 400;
+
+/** @param trace gets a line for each thing that happens, to be read by a person */
+export function simulate(seed: number, trace?: string[]): void {
+	const dice = new Dice(seed);
+	const town = new Town(dice, trace === undefined ? () => {} : (line) => void trace.push(line));
+	town.begin("first", "external");
+	town.begin("second", dice.maybe(0.5) ? "openai" : "external");
+	let checked = 0;
+	const check = (): void => {
+		checkOperations(town, checked);
+		checked = town.upstream.operations.length;
+	};
+	const actions = ACTIONS_MIN + dice.below(ACTIONS_MORE);
+	for (let n = 0; n < actions; n++) {
+		const { name, act } = drawAction(town);
+		const run = dice.pick(town.runs);
+		if (trace !== undefined) trace.push(`${n}. ${name} (${run.name}) at ${town.now % 10_000_000}`);
+		act(town, run);
+		check();
+	}
+	trace?.push("the world gets well");
+	town.settleDown();
+	let rounds = 0;
+	while (town.runs.some((run) => owes(run)) || town.letters.length > 0) {
+		if (rounds++ > ROUNDS_MAX) fail(`did not come to rest: ${town.runs.map(describe).join("; ")}`);
+		calmRound(town);
+		check();
+	}
+	for (const run of town.runs) checkEnd(town, run);
+}
+
+/** Something of it still moves, or has to be told to somebody. */
+function owes(run: RunTwin): boolean {
+	const { run: record } = run;
+	if (record === null) return false;
+	if (record.turn_open || ["planning", "executing", "suspended"].includes(record.status)) return true;
+	for (const call of run.state?.calls.values() ?? []) if (LIVE.has(call.state)) return true;
+	for (const timer of run.due.values()) if (timer.kind === "leave" || timer.kind === "watchdog") return true;
+	return false;
+}
+
+function calmRound(town: Town): void {
+	while (town.letters.length > 0) town.deliver();
+	let next = Number.POSITIVE_INFINITY;
+	for (const run of town.runs) {
+		resume(town, run);
+		word(town, run, town.dice.maybe(0.5) ? "approve" : "deny");
+		for (const call of run.state?.calls.values() ?? []) if (call.unsettled) stateOutcome(town, run);
+		for (const timer of run.due.values()) if (timer.kind !== "approval_expiry") next = Math.min(next, timer.at);
+	}
+	if (next > town.now && next < Number.POSITIVE_INFINITY && town.letters.length === 0) town.pass(next - town.now);
+	for (const run of town.runs) town.ring(run);
+}
+
+function checkEnd(town: Town, run: RunTwin): void {
+	if (run.run === null) return;
+	const { head_hash, evidence_count: count } = run.run;
+	const verdict = verifyEvidence(
+		run.evidence,
+		{ head_hash, count },
+		cheapDigest,
+		(text, signature) => signature === `signed ${text.slice(0, 16)}`,
+	);
+	if (!verdict.valid) fail(`the chain breaks at ${verdict.broken_at}`);
+	for (const call of run.calls.values()) {
+		if (LIVE.has(call.state)) fail(`a ${call.state} call was left in storage`);
+		if (town.gateOf(call.tool_id).passes.has(call.tool_call_id)) fail(`the pass of ${call.tool_id} never came back`);
+	}
+}
+
+const describe = (run: RunTwin): string =>
+	`${run.name} ${run.run?.status} turn ${run.run?.turn}: ${[...(run.state?.calls.values() ?? [])].map((call) => `${call.tool_id} ${call.state}`).join()}; due ${[...run.due.keys()].map((key) => key.slice(0, 12)).join()}`;

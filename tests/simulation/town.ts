@@ -1,0 +1,296 @@
+/**
+ * Everything around the runs: control and its lease, the registry, gates, the upstream, planners, and the letters between
+ * them. Letters arrive in any order, some twice, some never; a run that dies gets none of those sent to its old life.
+ */
+import { gateOutcome } from "#core/invoke/gate-keys.ts";
+import { HALT_RECHECK_MS, LEASE_TTL_MS } from "#core/limits.ts";
+import type { Lease, PlannerDecision } from "#core/ports.ts";
+import type { Authority } from "#core/principal.ts";
+import type { Effect } from "#core/run/effect.ts";
+import type { RunEvent } from "#core/run/event.ts";
+import { CALLER, START } from "#core/run/sample-run.ts";
+import type { PlannerKind, World } from "#core/run/state.ts";
+import type { Step } from "#core/run/transition.ts";
+import { checkStep } from "./check-step.ts";
+import type { Dice } from "./dice.ts";
+import { GateTwin } from "./gate-twin.ts";
+import { makeDecision } from "./planner-twin.ts";
+import { RunTwin } from "./run-twin.ts";
+import { REGISTRIES, toolOf } from "./tools.ts";
+import { UpstreamTwin } from "./upstream-twin.ts";
+
+const WHOLE: Authority = CALLER.authority;
+const NARROW: Authority = {
+	...WHOLE,
+	permissions: ["*:read:*", "tools:write:pay", "tools:write:keyed", "approval:decide:*"],
+};
+
+/** On its way to a run of one life. `event` is made when it arrives, with the world of that moment. */
+export type Letter = {
+	readonly run: RunTwin;
+	readonly boot: number;
+	readonly what: string;
+	readonly call: string;
+	event: (world: World) => RunEvent;
+};
+
+/** What happens to the next step of a run: its rows are lost, or they are saved and what should follow is not all done. */
+export type Doom = "before_save" | "after_save" | null;
+
+export class Town {
+	now = START;
+	readonly dice: Dice;
+	readonly runs: RunTwin[] = [];
+	readonly gates = new Map<string, GateTwin>();
+	readonly upstream: UpstreamTwin;
+	letters: Letter[] = [];
+	registry = 0;
+	registry_rev = 1;
+	policy_rev = 1;
+	narrow = false;
+	control = true;
+	gate = true;
+	revoked = false;
+	halts: { scope: string; since: number }[] = [];
+	calm = false;
+	readonly dooms = new Map<RunTwin, Exclude<Doom, null>>();
+	/** Approvals that a person said yes to, with the hash that they saw. */
+	readonly granted = new Map<string, string>();
+	readonly note: (line: string) => void;
+	#lease: Lease | null = null;
+
+	constructor(dice: Dice, note: (line: string) => void) {
+		this.dice = dice;
+		this.note = note;
+		this.upstream = new UpstreamTwin(dice);
+	}
+
+	/** Control's word is held for some seconds, like the shell holds it; where a person acts it is asked anew. */
+	world(run: RunTwin, fresh = false): World {
+		const held = run.state?.run.authority ?? WHOLE;
+		const lease = this.#leased(fresh);
+		if (lease === null) return { lease: null, authority: held, tools: null };
+		const authority =
+			held.policy_rev === lease.policy_rev ? held : { ...(this.narrow ? NARROW : WHOLE), policy_rev: lease.policy_rev };
+		const exposure = run.state?.exposure ?? null;
+		const stands = exposure?.registry_rev === lease.registry_rev && exposure.policy_rev === lease.policy_rev;
+		// The catalog of a newer revision than the lease's may be read; never of an older one.
+		return { lease, authority, tools: stands ? null : (REGISTRIES[this.registry] ?? null) };
+	}
+
+	#leased(fresh: boolean): Lease | null {
+		const held = this.#lease;
+		if (!fresh && held !== null && this.now - held.issued_at < LEASE_TTL_MS * 0.8) return held;
+		if (!this.control) return null;
+		const open_breakers = [...this.gates]
+			.filter(([, gate]) => gate.breaker.until !== null)
+			.map(([tool_id, gate]) => ({ tool_id, until: gate.breaker.until ?? 0 }));
+		this.#lease = {
+			policy_rev: this.policy_rev,
+			registry_rev: this.registry_rev,
+			revoked_principals: this.revoked ? [CALLER.principal_id] : [],
+			halts: this.halts,
+			halted: [],
+			open_breakers,
+			issued_at: this.now,
+		};
+		return this.#lease;
+	}
+
+	gateOf(tool_id: string): GateTwin {
+		const found = this.gates.get(tool_id) ?? new GateTwin();
+		this.gates.set(tool_id, found);
+		return found;
+	}
+
+	begin(name: string, planner: PlannerKind): RunTwin {
+		const run = new RunTwin(name, planner, this.dice);
+		this.runs.push(run);
+		this.step(run, {
+			kind: "created",
+			run_id: `run_${(this.runs.length === 1 ? "a" : "b").repeat(32)}`,
+			request_hash: "h",
+			trace_id: "t",
+			session_id: "sess_1",
+			goal: "goal",
+			messages: [],
+			pinned: null,
+			planner: { kind: planner, model: null },
+			script_length: 0,
+			limits: {
+				turns: this.dice.maybe(0.1) ? 2 : 40,
+				turn_timeout_ms: this.dice.pick([20_000, 120_000, 600_000]),
+				session_timeout_ms: this.dice.pick([60_000, 1_800_000]),
+				max_tokens: this.dice.maybe(0.05) ? 50 : 0,
+			},
+			metadata: {},
+			context: {},
+			caller: CALLER,
+			world: this.world(run),
+		});
+		return run;
+	}
+
+	/** An event reaches a run, which recovers first if this is a new life. Null: the object died of it. */
+	step(run: RunTwin, event: RunEvent | ((world: World) => RunEvent), fresh = false): Step | null {
+		if (run.run !== null && run.state === null && run.wake()) {
+			const recovered = this.#apply(run, { kind: "booted", world: this.world(run) });
+			if (recovered === null) return null;
+		}
+		return this.#apply(run, typeof event === "function" ? event(this.world(run, fresh)) : event);
+	}
+
+	#apply(run: RunTwin, event: RunEvent): Step | null {
+		const before = run.state;
+		const saved = run.run;
+		const step = run.compute(event, this.now);
+		const doom = this.dooms.get(run) ?? null;
+		this.dooms.delete(run);
+		this.note(
+			`${run.name} ${event.kind}${doom === null ? "" : ` (${doom})`} -> ${step.problem?.code ?? step.state?.run.status}`,
+		);
+		if (doom === "before_save" && run.run !== null) {
+			run.die();
+			return null;
+		}
+		run.save(step);
+		checkStep(this, run, { before, saved, event, step });
+		// Dying after the save cuts the list of what was to be done at any point.
+		const alive = doom === null ? step.effects.length : this.dice.below(step.effects.length + 1);
+		for (const effect of step.effects.slice(0, alive)) this.#perform(run, effect);
+		if (doom === null) return step;
+		run.die();
+		return null;
+	}
+
+	#send(run: RunTwin, what: string, call: string, event: Letter["event"]): void {
+		this.letters.push({ run, boot: run.boot, what, call, event });
+	}
+
+	#perform(run: RunTwin, effect: Effect): void {
+		const { dice } = this;
+		switch (effect.kind) {
+			case "invoke": {
+				const { call, attempt } = effect;
+				const { tool_call_id } = call;
+				const { descriptor } = toolOf(call.definition_hash ?? "").version;
+				const outcome = this.upstream.ask(call, descriptor, this.now);
+				this.note(`  upstream ${call.tool_id} ${tool_call_id.slice(-6)} #${attempt}: ${outcome.kind}`);
+				if (call.gate !== "passed" && gateOutcome(outcome) === "fault" && this.gate)
+					this.gateOf(call.tool_id).report(descriptor.criticality, this.now, this.now);
+				if (dice.maybe(0.1))
+					this.#send(run, "running", tool_call_id, () => ({ kind: "running", tool_call_id, attempt }));
+				// A lost report is what the watchdog is for.
+				if (this.calm || !dice.maybe(0.03))
+					this.#send(run, "settled", tool_call_id, (world) => ({
+						kind: "settled",
+						tool_call_id,
+						attempt,
+						outcome,
+						world,
+					}));
+				return;
+			}
+			case "plan": {
+				const { turn } = effect;
+				if (!this.calm && dice.maybe(0.1)) return;
+				if (!this.calm && dice.maybe(0.15)) {
+					const fault = { code: "planner_error", message: "500", retryable: dice.maybe(0.8) } as const;
+					this.#send(run, "plan_failed", "", () => ({ kind: "plan_failed", turn, fault }));
+					return;
+				}
+				const decision: PlannerDecision = makeDecision(dice, this.calm);
+				const call_as_text = decision.tool_calls.length === 0 && !this.calm && dice.maybe(0.2);
+				this.#send(run, "planned", "", (world) => ({
+					kind: "planned",
+					turn,
+					decision,
+					call_as_text,
+					results: null,
+					world,
+				}));
+				return;
+			}
+			case "enter": {
+				const { call, needs, hold_ms } = effect;
+				const { tool_call_id } = call;
+				if (!this.gate) return;
+				const answer = this.gateOf(call.tool_id).enter(tool_call_id, needs, hold_ms, this.now);
+				this.note(`  gate ${call.tool_id} ${tool_call_id.slice(-6)}: ${answer.verdict}`);
+				if (!this.calm && dice.maybe(0.1)) return;
+				this.#send(run, "gated", tool_call_id, (world) => ({ kind: "gated", tool_call_id, answer, world }));
+				return;
+			}
+			case "leave": {
+				const { tool_id, tool_call_id } = effect;
+				if (!this.gate || (!this.calm && dice.maybe(0.1))) return;
+				this.gateOf(tool_id).leave(effect, this.now);
+				this.note(`  gate ${tool_id} ${tool_call_id.slice(-6)} left: ${effect.settle}`);
+				if (!this.calm && dice.maybe(0.1)) return;
+				const { settle } = effect;
+				this.#send(run, "left", tool_call_id, () => ({ kind: "left", tool_call_id, settle }));
+				return;
+			}
+			case "invalidate":
+				if (this.gate) for (const tool_id of effect.tool_ids) this.gateOf(tool_id).invalidate();
+				return;
+			case "abort":
+				for (const letter of this.letters) {
+					if (letter.run !== run || letter.what !== "settled" || !effect.tool_call_ids.includes(letter.call)) continue;
+					const made = letter.event;
+					letter.event = (world) => {
+						const event = made(world);
+						const { descriptor } = toolOf(run.calls.get(letter.call)?.definition_hash ?? "").version;
+						const cut = { kind: "failed", code: "interrupted", message: "cancelled", retryable: false } as const;
+						const effect_ = descriptor.effect === "read" ? "none" : "possible";
+						return event.kind === "settled" ? { ...event, outcome: { ...cut, effect: effect_ } } : event;
+					};
+				}
+				return;
+			case "announce":
+				return;
+		}
+	}
+
+	/** One letter, any of them. Sometimes a copy stays in the bag and comes again. */
+	deliver(): void {
+		if (this.letters.length === 0) return;
+		const at = this.dice.below(this.letters.length);
+		const letter = this.letters[at] as Letter;
+		const copy = !this.calm && this.dice.maybe(0.06);
+		if (!copy) {
+			this.letters[at] = this.letters.at(-1) as Letter;
+			this.letters.pop();
+		}
+		if (letter.boot !== letter.run.boot) return;
+		this.step(letter.run, letter.event);
+	}
+
+	/** The alarm reads what is due, then serves it one by one; other events come between. The object may die before the end. */
+	ring(run: RunTwin): void {
+		for (const { kind, ref, at } of run.due.values()) {
+			if (at > this.now || kind === "flush") continue;
+			this.#send(run, `due ${kind}`, ref, (world) =>
+				kind === "leave"
+					? { kind: "due", what: kind, ref, call: run.calls.get(ref) ?? null, world }
+					: { kind: "due", what: kind, ref, world },
+			);
+		}
+	}
+
+	pass(ms: number): void {
+		this.now += ms;
+		for (const gate of this.gates.values()) gate.sweep(this.now);
+	}
+
+	/** The world gets well: from here on only what is still owed happens. */
+	settleDown(): void {
+		this.calm = true;
+		this.upstream.calm = true;
+		this.control = true;
+		this.gate = true;
+		this.halts = [];
+		this.dooms.clear();
+		this.pass(HALT_RECHECK_MS);
+	}
+}
