@@ -83,7 +83,11 @@ export function said(draft: Draft, event: Said): StepProblem | null {
 	if (run.status === "cancelled")
 		return { status: 409, code: "run_finished", detail: "the run was cancelled; start a new one" };
 	// A turn that was cut short has calls without an answer: they come first, or the planner would see them unanswered.
-	const cut = !run.turn_open && [...draft.calls.values()].some((call) => call.turn === run.turn);
+	// (At the limit of turns the last one was closed properly, and none followed.)
+	const cut =
+		!run.turn_open &&
+		run.error?.code !== "turn_limit" &&
+		[...draft.calls.values()].some((call) => call.turn === run.turn);
 	if (run.turn_open || cut || run.status === "planning" || run.status === "suspended") {
 		if (run.queued.length >= QUEUED_MAX)
 			return { status: 409, code: "too_many_messages", detail: `${QUEUED_MAX} messages wait already` };

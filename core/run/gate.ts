@@ -62,20 +62,24 @@ export function askAgain(draft: Draft, call: CallRecord): CallRecord {
  */
 export function leaveUnasked(draft: Draft, call: CallRecord): void {
 	if (call.gate === "passed") leave(draft, call, "not_asked", "free", null, null);
-	else if (call.gate === "asked" || call.pass_out)
-		draft.due("leave", call.tool_call_id, draft.kit.now + GATE_RETRY_MS);
+	else if (call.gate === "asked" || call.pass_out) draft.due("leave", call.tool_call_id, draft.kit.now + GATE_RETRY_MS);
 }
 
 /** The gate may not have heard of this call's end: the object died, or the gate was away. Telling it twice changes nothing. */
 export function leaveAgain(draft: Draft, call: CallRecord): void {
-	const { state, result, notes, tool_call_id } = call;
-	if (state === "COMPLETED" && call.source === "live") {
+	const { state, result, notes, tool_call_id, child } = call;
+	// One with a stand-in has ended itself: only its turn waits.
+	if (LIVE.has(state) && child === null) return;
+	// What the tool itself said, whoever's place the call took: a stand-in that acted has acted.
+	if (call.attempts.at(-1)?.outcome === "success") {
 		const stored: Stored = { result: (result ?? null) as Json, notes, at: draft.kit.now, tool_call_id };
 		leave(draft, call, "success", "done", stored, null);
 		return;
 	}
-	if (LIVE.has(state)) return;
-	leave(draft, call, "not_asked", state === "OUTCOME_UNKNOWN" ? "unknown" : "free", null, null);
+	// A status tool or a person may have said since that it happened: then the key is not free either.
+	const happened = state === "COMPLETED" && call.source === "live" && call.attempts.length > 0;
+	const unknown = state === "OUTCOME_UNKNOWN" || child?.kind === "reconcile" || happened;
+	leave(draft, call, "not_asked", unknown ? "unknown" : "free", null, null);
 }
 
 /** Tells the gate how a passed attempt ended. `again`: this call will try once more and keeps its claim. */

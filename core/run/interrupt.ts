@@ -1,4 +1,6 @@
 /** What stops a run or a part of it: a person, the turn's or session's clock, or a life of the object that ended. */
+
+import { WATCHDOG_GRACE_MS } from "../limits.ts";
 import { advance } from "./advance.ts";
 import { conclude, recover } from "./conclude.ts";
 import type { Draft } from "./draft.ts";
@@ -7,7 +9,6 @@ import type { StepProblem } from "./effect.ts";
 import type { CallCancelled, Cancelled, Resumed } from "./event.ts";
 import { isOut } from "./flight.ts";
 import { askAgain } from "./gate.ts";
-import { WATCHDOG_GRACE_MS } from "../limits.ts";
 import type { World } from "./state.ts";
 import { openTurn, plan, rest } from "./turn.ts";
 import { FINISHED } from "./view.ts";

@@ -7,8 +7,8 @@ import { retryTimeout } from "../invoke/retry.ts";
 import { CALLS_IN_FLIGHT_MAX, TOOL_TIMEOUT_DEFAULT_MS, WATCHDOG_GRACE_MS } from "../limits.ts";
 import type { Draft } from "./draft.ts";
 import { countOut } from "./flight.ts";
-import { giveUp } from "./give-up.ts";
 import { enterGate, leaveUnasked, needsOf } from "./gate.ts";
+import { giveUp } from "./give-up.ts";
 import { concurrencyOf, judgeAgain } from "./judge-again.ts";
 import { refuse } from "./refuse.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
@@ -29,6 +29,9 @@ export function start(draft: Draft, call: CallRecord, world: World): void {
 	// A suspended run starts nothing, not even what a person approves meanwhile: it goes out when the run is resumed.
 	if (draft.run.status === "suspended" || call.child !== null || call.gate === "asked") return;
 	if (call.retry_at !== null && call.retry_at > draft.kit.now) return;
+	// The clock's timer ends this turn. Begun now, an attempt would be cut at once and a write's outcome be unknown; and a pass
+	// at the gate is held no longer than the turn.
+	if (draft.turnLeft() === 0) return;
 	if (countOut(draft.calls.values()) >= CALLS_IN_FLIGHT_MAX) return;
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
 	const judgement = judgeAgain(draft, call, approval, world);

@@ -11,6 +11,7 @@ import type { ApprovalRecord, CallRecord, DueKind, Exposure, RunRecord, RunState
 
 const SCHEMA = `
 CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
+CREATE TABLE run_request (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
 CREATE TABLE call (tool_call_id TEXT PRIMARY KEY, ordinal INTEGER NOT NULL, turn INTEGER NOT NULL, state TEXT NOT NULL, doc TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX call_by_turn ON call (turn, ordinal);
 CREATE TABLE approval (approval_id TEXT PRIMARY KEY, tool_call_id TEXT NOT NULL, status TEXT NOT NULL, seq INTEGER NOT NULL, doc TEXT NOT NULL) WITHOUT ROWID;
@@ -26,7 +27,35 @@ CREATE TABLE request (key TEXT PRIMARY KEY, hash TEXT NOT NULL, turn INTEGER NOT
 CREATE TABLE script (n INTEGER PRIMARY KEY, doc TEXT NOT NULL);
 `;
 
+/** The members of a run that its request said; everything else moves with every step. */
+const REQUEST_FIELDS = [
+	"run_id",
+	"tenant_id",
+	"trace_id",
+	"session_id",
+	"request_hash",
+	"goal",
+	"principal",
+	"authority",
+	"planner",
+	"pinned",
+	"limits",
+	"metadata",
+	"context",
+	"created_at",
+] as const satisfies readonly (keyof RunRecord)[];
+const REQUEST_FIELD_SET: ReadonlySet<string> = new Set(REQUEST_FIELDS);
+
+function splitRun(run: RunRecord): [asked: object, moving: object] {
+	const entries = Object.entries(run);
+	return [
+		Object.fromEntries(entries.filter(([name]) => REQUEST_FIELD_SET.has(name))),
+		Object.fromEntries(entries.filter(([name]) => !REQUEST_FIELD_SET.has(name))),
+	];
+}
+
 type Timer = { readonly kind: DueKind; readonly ref: string; readonly at: number | null };
+type StoredLogRow = { seq: number; at: string; event: LogRow["event"]; doc: string; audit: string | null };
 type Written = Exclude<Row, { readonly table: "log" | "due" | "due_done" }>;
 
 /** Five bound values each, and SQLite in an object binds 100 at most. */
@@ -45,6 +74,8 @@ export class RunStore {
 	readonly #sql: SqlStorage;
 	#armed: number | null = null;
 	#due: Map<string, number> | null = null;
+	/** The run as its request row was last written. */
+	#asked: RunRecord | null = null;
 
 	constructor(storage: DurableObjectStorage) {
 		this.#storage = storage;
@@ -79,8 +110,10 @@ export class RunStore {
 	}
 
 	load(): RunState | null {
-		const run = this.#one<RunRecord>("SELECT doc FROM run");
-		if (run === undefined) return null;
+		const asked = this.#one<RunRecord>("SELECT doc FROM run_request");
+		const moving = this.#one<RunRecord>("SELECT doc FROM run");
+		if (asked === undefined || moving === undefined) return null;
+		const run: RunRecord = { ...asked, ...moving };
 		const calls = this.#all<CallRecord>(
 			"SELECT doc FROM call WHERE turn = ? OR state IN ('AWAITING_APPROVAL', 'PENDING', 'DISPATCHED', 'RUNNING') ORDER BY ordinal",
 			run.turn,
@@ -115,10 +148,7 @@ export class RunStore {
 		const sql = this.#sql;
 		switch (row.table) {
 			case "run":
-				sql.exec(
-					"INSERT INTO run (id, doc) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc",
-					this.#pack("run", row.doc),
-				);
+				this.#writeRun(row.doc);
 				return;
 			case "call": {
 				const { tool_call_id, ordinal, turn, state } = row.doc;
@@ -163,6 +193,17 @@ export class RunStore {
 				);
 				return;
 		}
+	}
+
+	/** What was asked for hardly ever changes and may be large: it has a row of its own, written only when it did. */
+	#writeRun(run: RunRecord): void {
+		const [asked, moving] = splitRun(run);
+		const before = this.#asked;
+		const same = before !== null && REQUEST_FIELDS.every((name) => before[name] === run[name]);
+		const into = "(id, doc) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc";
+		if (!same) this.#sql.exec(`INSERT INTO run_request ${into}`, this.#pack("run_request", asked));
+		this.#sql.exec(`INSERT INTO run ${into}`, this.#pack("run", moving));
+		this.#asked = run;
 	}
 
 	/** Several entries in one statement: a governed call logs about nine, and each statement has its own price. */
@@ -220,6 +261,7 @@ export class RunStore {
 	forget(): void {
 		this.#due = null;
 		this.#armed = null;
+		this.#asked = null;
 	}
 
 	/** An alarm that rings early finds nothing and is set again: cheaper than moving it with every call. */
@@ -283,18 +325,34 @@ export class RunStore {
 		const where = event === undefined ? "" : "AND event = ?";
 		const binds = event === undefined ? [after_seq, limit] : [after_seq, event, limit];
 		return this.#sql
-			.exec<{ seq: number; at: string; event: LogRow["event"]; doc: string; audit: string | null }>(
+			.exec<StoredLogRow>(
 				`SELECT seq, at, event, doc, audit FROM log WHERE seq > ? ${where} ORDER BY seq LIMIT ?`,
 				...binds,
 			)
 			.toArray()
-			.map(({ seq, at, event: name, doc, audit }) => ({
-				seq,
-				at,
-				event: name,
-				data: this.#unpack(`log:${seq}`, doc),
-				audit: audit === null ? null : this.#unpack(`audit:${seq}`, audit),
-			}));
+			.map((row) => this.#logRow(row));
+	}
+
+	#logRow({ seq, at, event, doc, audit }: StoredLogRow): LogRow {
+		return {
+			seq,
+			at,
+			event,
+			data: this.#unpack(`log:${seq}`, doc),
+			audit: audit === null ? null : this.#unpack(`audit:${seq}`, audit),
+		};
+	}
+
+	/** The entries that an index outside wants to know of: each carries its audit part (evidence does, and nothing else). */
+	audited(after_seq: number, limit: number): LogRow[] {
+		return this.#sql
+			.exec<StoredLogRow>(
+				"SELECT seq, at, event, doc, audit FROM log WHERE seq > ? AND audit IS NOT NULL ORDER BY seq LIMIT ?",
+				after_seq,
+				limit,
+			)
+			.toArray()
+			.map((row) => this.#logRow(row));
 	}
 
 	flushed(): number {

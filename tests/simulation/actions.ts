@@ -31,10 +31,10 @@ export const ACTIONS: readonly Action[] = [
 	},
 	{ name: "control", weight: 2, act: (town) => (town.control = !town.control) },
 	{ name: "gate", weight: 2, act: (town) => (town.gate = !town.gate) },
-	{ name: "halt", weight: 1.5, act: halt },
-	{ name: "revoke", weight: 0.3, act: (town) => (town.revoked = !town.revoked) },
-	{ name: "policy", weight: 0.7, act: policy },
-	{ name: "publish", weight: 1.5, act: publish },
+	{ name: "halt", weight: 3, act: halt },
+	{ name: "revoke", weight: 0.4, act: (town) => (town.revoked = !town.revoked) },
+	{ name: "policy", weight: 1.5, act: policy },
+	{ name: "publish", weight: 2.5, act: publish },
 	{
 		name: "say",
 		weight: 1.5,
@@ -105,13 +105,17 @@ export function word(town: Town, run: RunTwin, decision: "approve" | "deny"): vo
 		}),
 		true,
 	);
+	const taken = ["approved", "denied", "consumed"].includes(before);
+	if (step !== null && taken && !agent && step.problem?.code !== "already_decided")
+		throw new Error(`a second word on a decided approval was answered ${step.problem?.code ?? "as the first"}`);
 	// Lost or saved, what counts is what storage says now.
 	const after = run.approvals.get(approval_id);
 	const decided = after !== undefined && after.decisions.length > shown.decisions.length;
 	if (!decided) return;
 	if (before !== "pending") throw new Error(`an approval was decided when it was ${before}`);
 	if (wrong || agent) throw new Error("an approval was decided by the wrong hash or by an agent");
-	if (shown.expires_at_ms <= town.now) throw new Error("an approval was decided after its time");
+	// Without control's word nobody knows what was halted: it is decided, and the start will say.
+	if (town.control && town.endOf(shown) <= town.now) throw new Error("an approval was decided after its time");
 	if (step !== null && step.problem !== null && step.problem.code !== "approval_superseded")
 		throw new Error(`an approval was decided and the answer was ${step.problem.code}`);
 	if (decision === "approve") town.granted.set(approval_id, input_hash);
@@ -145,8 +149,9 @@ function time(town: Town, ms: number): void {
 }
 
 function halt(town: Town): void {
+	if (town.endHalt()) return;
 	const scope = town.dice.pick(["tenant", "tool:note", "tool:pay", "tool:keyed"]);
-	town.halts = town.halts.length > 0 ? [] : [{ scope, since: town.now }];
+	town.halted = [...town.halted, { scope, since: town.now, until: null }];
 }
 
 function policy(town: Town): void {

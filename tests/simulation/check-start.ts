@@ -49,6 +49,8 @@ export function checkStart(
 		const now = run.calls.get(call.tool_call_id);
 		if (now?.state !== "DISPATCHED" || now.boot_id !== `boot${run.boot}`)
 			fail("an attempt was not saved as this life's");
+		const waited_for = before?.calls.get(call.tool_call_id)?.retry_at ?? null;
+		if (waited_for !== null && waited_for > town.now) fail("a call was tried again before its time");
 		if (now.attempts.at(-1)?.outcome !== null) fail("an attempt began as ended");
 		if (descriptor.idempotency.mode === "key") checkClaim(town, call);
 	}
@@ -65,7 +67,7 @@ function checkGrant(town: Town, run: RunTwin, event: Taken["event"], call: CallR
 		event.kind === "approval_decided" && event.approval_id === approval.approval_id && event.decision === "approve";
 	if (now ? event.input_hash !== call.input_hash : town.granted.get(approval.approval_id) !== call.input_hash)
 		fail("a call started on a word that nobody gave");
-	if (call.attempts.length <= 1 && approval.expires_at_ms <= town.now) fail("a call started on an expired approval");
+	if (call.attempts.length <= 1 && town.endOf(approval) <= town.now) fail("a call started on an expired approval");
 }
 
 /** A keyed write starts only while its own key is its own. */

@@ -2,13 +2,13 @@
  * What must hold after every saved step of a run. The checkers know the truth (what the upstream did, what people said)
  * and the promises; they use none of the machine's own judgements. They throw with what is wrong.
  */
-import { CALLS_IN_FLIGHT_MAX, RETRIES_MAX } from "#core/limits.ts";
+import { CALLS_IN_FLIGHT_MAX, RETRIES_MAX, WATCHDOG_GRACE_MS } from "#core/limits.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import type { CallRecord, RunRecord, RunState } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { FINISHED, LIVE, RESTING } from "#core/run/view.ts";
 import { checkStart } from "./check-start.ts";
-import { checkTruth } from "./check-truth.ts";
+import { checkLeave, checkTruth } from "./check-truth.ts";
 import type { RunTwin } from "./run-twin.ts";
 import type { Town } from "./town.ts";
 
@@ -36,9 +36,23 @@ export function checkStep(town: Town, run: RunTwin, taken: Taken): void {
 	checkMemory(run, state);
 	checkEvidence(run, state);
 	checkRows(town, run, taken);
-	for (const effect of taken.step.effects)
+	const { event } = taken;
+	if (event.kind === "settled" && taken.step.rows.length > 0) {
+		const was = taken.before?.calls.get(event.tool_call_id);
+		if (was?.attempts.length !== event.attempt || !OUT.has(was.state)) fail("a late report changed something");
+	}
+	if (event.kind === "booted" && state.run.status === "planning" && state.run.turn === taken.saved?.turn)
+		if (!taken.step.effects.some(({ kind }) => kind === "plan")) fail("a plan that died was not asked for again");
+	if (event.kind === "due" && event.what === "watchdog") {
+		const was = taken.before?.calls.get(event.ref);
+		const early = was?.boot_id === `boot${run.boot}` && (was.deadline_at ?? 0) + WATCHDOG_GRACE_MS > town.now;
+		if (early && OUT.has(was.state) && !OUT.has(run.calls.get(event.ref)?.state ?? "")) fail("a watchdog bit too early");
+	}
+	for (const effect of taken.step.effects) {
 		if (effect.kind === "invoke") checkStart(town, run, taken, effect.call, effect.timeout_ms);
-	checkMoves(run, state);
+		if (effect.kind === "leave") checkLeave(town, effect);
+	}
+	checkMoves(run, state, town.now);
 	checkStatus(state);
 	checkTurn(run, taken);
 	checkTruth(town, run);
@@ -131,7 +145,13 @@ function checkCall(
 const NO_STEP: Step = { state: null, rows: [], effects: [], problem: null };
 
 /** Whatever waits has somebody or something that moves it: a timer in storage, a free slot's owner, a person. */
-function checkMoves(run: RunTwin, { run: record, calls, approvals }: RunState): void {
+function checkMoves(run: RunTwin, { run: record, calls, approvals }: RunState, now: number): void {
+	const { clocks, limits } = record;
+	// Nothing starts in a turn whose time is over: the clock ends it.
+	const spent =
+		clocks.since !== null &&
+		run.due.has("clock:") &&
+		clocks.turn_spent_ms + now - clocks.since >= limits.turn_timeout_ms;
 	let out = 0;
 	for (const call of calls.values()) if (OUT.has(call.state)) out += 1;
 	if (out > CALLS_IN_FLIGHT_MAX) fail(`${out} calls in flight`);
@@ -148,10 +168,8 @@ function checkMoves(run: RunTwin, { run: record, calls, approvals }: RunState): 
 		if (call.child !== null) {
 			const child = calls.get(call.child.tool_call_id);
 			if (child === undefined || !LIVE.has(child.state)) fail("a call waits for a stand-in that has ended");
-		} else if (record.status !== "suspended" && !run.due.has(`start:${id}`) && out < CALLS_IN_FLIGHT_MAX)
-			fail(
-				`${call.tool_id} waits for nothing ${JSON.stringify({ r: call.retry_at, g: call.gate, w: call.waiting, a: call.attempts.length })} out ${out} ${record.status}`,
-			);
+		} else if (record.status !== "suspended" && !run.due.has(`start:${id}`) && out < CALLS_IN_FLIGHT_MAX && !spent)
+			fail(`${call.tool_id} waits for nothing`);
 	}
 }
 

@@ -1,6 +1,7 @@
 /** What runs say of their calls against what the upstream did: nothing twice, nothing denied that happened. */
 import { CLAIM_WINDOW_MS } from "#core/limits.ts";
 import { fail } from "./check-step.ts";
+import type { Leave } from "./gate-twin.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { toolOf } from "./tools.ts";
 import type { Town } from "./town.ts";
@@ -37,6 +38,14 @@ export function checkTruth(town: Town, run: RunTwin): void {
 				break;
 		}
 	}
+}
+
+/** What the gate is told of a claim: a key that acted is not free, and none is done that did nothing. */
+export function checkLeave(town: Town, { needs, settle, tool_id, tool_call_id }: Leave): void {
+	if (needs.claim === null) return;
+	const happened = town.upstream.happened(tool_call_id);
+	if (settle === "free" && happened) fail(`the key of ${tool_id} was freed and it took effect`);
+	if (settle === "done" && !happened) fail(`the key of ${tool_id} was settled as done and it took no effect`);
 }
 
 /** Keyed writes: one operation per key of the tool within the window, whoever asked. Looks at the newest only. */

@@ -13,8 +13,8 @@ import { Dice } from "./dice.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { Town } from "./town.ts";
 
-const ACTIONS_MIN = 24;
-const ACTIONS_MORE = 20;
+const ACTIONS_MIN = 22;
+const ACTIONS_MORE = 16;
 /** Far more than any schedule needs: reaching it is a run that does not come to rest. */
 const ROUNDS_MAX = 400;
 

@@ -9,7 +9,7 @@ import type { Authority } from "#core/principal.ts";
 import type { Effect } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import { CALLER, START } from "#core/run/sample-run.ts";
-import type { PlannerKind, World } from "#core/run/state.ts";
+import type { ApprovalRecord, PlannerKind, World } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { checkStep } from "./check-step.ts";
 import type { Dice } from "./dice.ts";
@@ -18,6 +18,9 @@ import { makeDecision } from "./planner-twin.ts";
 import { RunTwin } from "./run-twin.ts";
 import { REGISTRIES, toolOf } from "./tools.ts";
 import { UpstreamTwin } from "./upstream-twin.ts";
+
+/** No request waits longer for its answer: past it the letter is lost. */
+const LETTER_MAX_MS = 150_000;
 
 const WHOLE: Authority = CALLER.authority;
 const NARROW: Authority = {
@@ -29,6 +32,7 @@ const NARROW: Authority = {
 export type Letter = {
 	readonly run: RunTwin;
 	readonly boot: number;
+	readonly sent_at: number;
 	readonly what: string;
 	readonly call: string;
 	event: (world: World) => RunEvent;
@@ -51,7 +55,8 @@ export class Town {
 	control = true;
 	gate = true;
 	revoked = false;
-	halts: { scope: string; since: number }[] = [];
+	/** One after the other, never two at a time; the last may be open. */
+	halted: { scope: string; since: number; until: number | null }[] = [];
 	calm = false;
 	readonly dooms = new Map<RunTwin, Exclude<Doom, null>>();
 	/** Approvals that a person said yes to, with the hash that they saw. */
@@ -89,12 +94,29 @@ export class Town {
 			policy_rev: this.policy_rev,
 			registry_rev: this.registry_rev,
 			revoked_principals: this.revoked ? [CALLER.principal_id] : [],
-			halts: this.halts,
-			halted: [],
+			halts: this.halted.filter(({ until }) => until === null),
+			halted: [...this.halted],
 			open_breakers,
 			issued_at: this.now,
 		};
 		return this.#lease;
+	}
+
+	/** True when there was one to end. */
+	endHalt(): boolean {
+		const last = this.halted.at(-1);
+		if (last?.until !== null) return false;
+		this.halted = [...this.halted.slice(0, -1), { ...last, until: this.now }];
+		return true;
+	}
+
+	/** When an approval ends: its own time and what halts took from it. */
+	endOf({ created_at, expires_at_ms, tool_id }: ApprovalRecord): number {
+		let end = expires_at_ms;
+		for (const { scope, since, until } of this.halted)
+			if (scope === "tenant" || scope === `tool:${tool_id}`)
+				end += Math.max(0, (until ?? this.now) - Math.max(since, Date.parse(created_at)));
+		return end;
 	}
 
 	gateOf(tool_id: string): GateTwin {
@@ -164,7 +186,7 @@ export class Town {
 	}
 
 	#send(run: RunTwin, what: string, call: string, event: Letter["event"]): void {
-		this.letters.push({ run, boot: run.boot, what, call, event });
+		this.letters.push({ run, boot: run.boot, sent_at: this.now, what, call, event });
 	}
 
 	#perform(run: RunTwin, effect: Effect): void {
@@ -262,7 +284,7 @@ export class Town {
 			this.letters[at] = this.letters.at(-1) as Letter;
 			this.letters.pop();
 		}
-		if (letter.boot !== letter.run.boot) return;
+		if (letter.boot !== letter.run.boot || this.now - letter.sent_at > LETTER_MAX_MS) return;
 		this.step(letter.run, letter.event);
 	}
 
@@ -289,7 +311,7 @@ export class Town {
 		this.upstream.calm = true;
 		this.control = true;
 		this.gate = true;
-		this.halts = [];
+		this.endHalt();
 		this.dooms.clear();
 		this.pass(HALT_RECHECK_MS);
 	}

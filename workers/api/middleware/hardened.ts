@@ -20,11 +20,6 @@ const HEADERS: readonly (readonly [name: string, value: string])[] = [
 	["strict-transport-security", "max-age=31536000; includeSubDomains"],
 	["cross-origin-resource-policy", "same-origin"],
 	["cross-origin-opener-policy", "same-origin"],
-	["origin-agent-cluster", "?1"],
-	["x-dns-prefetch-control", "off"],
-	["x-download-options", "noopen"],
-	["x-permitted-cross-domain-policies", "none"],
-	["x-xss-protection", "0"],
 ];
 
 export const hardened = createMiddleware<AppEnv>(async (c, next) => {
