@@ -9,7 +9,6 @@ import { leaveAgain, leaveUnasked } from "./gate.ts";
 import { judgeAgain } from "./judge-again.ts";
 import { consume, start } from "./start.ts";
 import type { CallRecord, World } from "./state.ts";
-import { LIVE } from "./view.ts";
 import { wait } from "./wait.ts";
 
 export function gated(draft: Draft, event: Gated): void {
@@ -18,7 +17,7 @@ export function gated(draft: Draft, event: Gated): void {
 	if (call?.state !== "PENDING" || call.gate !== "asked") {
 		// It ended meanwhile: the pass goes back. One that still moves has it, or asks again: given back between two attempts,
 		// its claim would be another call's while this one may have acted.
-		if (call !== undefined && !LIVE.has(call.state) && answer.verdict === "go") leaveAgain(draft, call);
+		if (call !== undefined && answer.verdict === "go") leaveAgain(draft, call);
 		return;
 	}
 	answered(draft, call, answer, event.world);

@@ -10,18 +10,19 @@ import type { Evidence } from "#core/evidence/record.ts";
 import { functionDefinition } from "#core/exposure/definitions.ts";
 import { canonicalJson } from "#core/json.ts";
 import { toPlannerDecision, type WireDecision } from "#core/planner/decision.ts";
-import { mayRead, mayReadApproval, maySteer } from "#core/policy/run-access.ts";
+import { mayRead, maySteer } from "#core/policy/run-access.ts";
 import type { Caller } from "#core/principal.ts";
-import { approvalView } from "#core/run/draft.ts";
 import type { StepProblem } from "#core/run/effect.ts";
 import { inFlight } from "#core/run/flight.ts";
-import type { ApprovalRecord, RunState } from "#core/run/state.ts";
+import type { RunState } from "#core/run/state.ts";
 import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
 import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Reply, Wait } from "./api.ts";
+import { ApprovalDesk } from "./approval-desk.ts";
 import { definition } from "./definitions.ts";
 import { announceLink } from "./dev-link.ts";
-import { Links, no } from "./links.ts";
+import { Links } from "./links.ts";
 import { plannerMissing } from "./planners.ts";
+import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
 import { sha256, tenantKeys } from "./signing.ts";
 import { callView, runView, turnMessages } from "./views.ts";
@@ -31,15 +32,16 @@ const EVIDENCE_MAX = 20_000;
 
 export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	readonly #runtime: Runtime;
-	readonly #links: Links;
+	readonly #desk: ApprovalDesk;
 
 	constructor(ctx: DurableObjectState, env: Env) {
 		super(ctx, env);
 		const exports = ctx.exports as unknown as { Executor: ExecutorApi };
 		this.#runtime = new Runtime(ctx, env, exports.Executor);
-		this.#links = new Links(env, this.#runtime);
+		const links = new Links(env, this.#runtime);
+		this.#desk = new ApprovalDesk(this.#runtime, links);
 		if (isDevelopment())
-			this.#runtime.onApproval = (approval_id) => announceLink(env, this.#runtime, this.#links, approval_id);
+			this.#runtime.onApproval = (approval_id) => announceLink(env, this.#runtime, links, approval_id);
 	}
 
 	async create(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>> {
@@ -243,101 +245,22 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	}
 
 	async approval(ask: Ask<{ readonly approval_id: string }>): Promise<Reply<ApprovalView>> {
-		const state = await this.#runtime.ready();
-		const approval = this.#approval(ask.approval_id);
-		if (state === null || approval === null || !mayReadApproval(ask.caller, state.run, approval.domain))
-			return notFound();
-		return { ok: true, value: approvalView(approval) };
+		return this.#desk.view(ask.caller, ask.approval_id);
 	}
-
 	async decideApproval(ask: Ask<DecideApproval>): Promise<Reply<ApprovalView>> {
-		return this.#onApproval(ask.caller, ask.approval_id, async () => {
-			const { v: _v, caller: by, ...decision } = ask;
-			const world = await this.#runtime.world(true);
-			// Read after the await: somebody else may have decided meanwhile.
-			const approval = this.#approval(ask.approval_id);
-			return this.#runtime.step({ kind: "approval_decided", ...decision, approval, by, via: "api", world }).problem;
-		});
+		return this.#desk.decide(ask);
 	}
-
 	async editApproval(ask: Parameters<AgentRunApi["editApproval"]>[0]): Promise<Reply<ApprovalView>> {
-		return this.#onApproval(ask.caller, ask.approval_id, async () => {
-			const { approval_id, arguments: args, caller: by } = ask;
-			const world = await this.#runtime.world(true);
-			const approval = this.#approval(approval_id);
-			const step = this.#runtime.step({ kind: "approval_edited", approval_id, arguments: args, approval, by, world });
-			await step.announced;
-			return step.problem;
-		});
+		return this.#desk.edit(ask);
 	}
-
-	/** Who may not even see the approval is answered as if there were none; who may see it is told what is missing. */
-	async #onApproval(
-		caller: Caller,
-		approval_id: string,
-		act: () => Promise<StepProblem | null>,
-	): Promise<Reply<ApprovalView>> {
-		const state = await this.#runtime.ready();
-		const approval = this.#approval(approval_id);
-		if (state === null || approval === null || !mayReadApproval(caller, state.run, approval.domain)) return notFound();
-		const problem = await act();
-		if (problem !== null) return refusal(problem);
-		return { ok: true, value: approvalView(this.#approval(approval_id) ?? approval) };
-	}
-
 	async issueLink(ask: Parameters<AgentRunApi["issueLink"]>[0]): ReturnType<AgentRunApi["issueLink"]> {
-		const state = await this.#runtime.ready();
-		const approval = this.#approval(ask.approval_id);
-		if (
-			state === null ||
-			approval === null ||
-			state.run.tenant_id !== ask.tenant_id ||
-			ask.approver.tenant_id !== ask.tenant_id
-		)
-			return notFound();
-		if (approval.status !== "pending") return no(409, "already_decided", `the approval is ${approval.status}`);
-		return { ok: true, value: this.#links.issue(approval, ask.approver, ask.view_only) };
+		return this.#desk.issueLink(ask);
 	}
-
 	async openLink(ask: { v: 1; token: string }): Promise<Reply<LinkView>> {
-		await this.#runtime.ready();
-		return this.#links.view(ask.token);
+		return this.#desk.openLink(ask.token);
 	}
-
 	async decideLink(ask: Parameters<AgentRunApi["decideLink"]>[0]): Promise<Reply<ApprovalView>> {
-		await this.#runtime.ready();
-		const first = this.#links.open(ask.token);
-		if (!first.ok) return first;
-		if (first.value.doc.view_only)
-			return no(403, "forbidden", "this link only shows the approval; decide it in the console or by the API");
-		if (!this.#links.formIsOurs(ask.token, ask.csrf, first.value.approval))
-			return no(403, "csrf_failed", "the form was not this page's; open the link again");
-		const by = await this.#links.approver(first.value.doc);
-		const world = await this.#runtime.world(true);
-		// Looked at again after the awaits: two clicks arrive as two requests.
-		const opened = this.#links.open(ask.token);
-		if (!opened.ok) return opened;
-		if (by === undefined) return no(403, "forbidden", "the approver is not registered any more");
-		const { approval, token_hash } = opened.value;
-		const { approval_id, tool_id, tool_call_id, input_hash } = approval;
-		const step = this.#runtime.step(
-			{
-				kind: "approval_decided",
-				approval_id,
-				tool_id,
-				tool_call_id,
-				input_hash,
-				decision: ask.decision,
-				reason: ask.reason,
-				approval,
-				by,
-				via: "link",
-				world,
-			},
-			{ after: () => this.#runtime.store.useLink(token_hash, Date.now()) },
-		);
-		if (step.problem !== null) return refusal(step.problem);
-		return { ok: true, value: approvalView(this.#approval(approval_id) ?? approval) };
+		return this.#desk.decideLink(ask);
 	}
 
 	/** The event stream: a WebSocket whose first frames are what the client has not seen yet. */
@@ -370,14 +293,6 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return state !== null && maySteer(caller, state.run) ? state : null;
 	}
 
-	/** The newest state wins over the stored row only where it is part of the working state. */
-	#approval(approval_id: string): ApprovalRecord | null {
-		return (
-			this.#runtime.state?.approvals.get(approval_id) ??
-			(this.#runtime.state === null ? null : (this.#runtime.store.approval(approval_id) ?? null))
-		);
-	}
-
 	#act(step: { readonly problem: StepProblem | null }): { ok: false; problem: StepProblem } | null {
 		return step.problem === null ? null : refusal(step.problem);
 	}
@@ -401,20 +316,16 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 
 	#view(): Reply<RunView> {
 		const { state, store } = this.#runtime;
-		return state === null ? notFound() : { ok: true, value: runView(state, store, this.#runtime.recentCalls()) };
+		return state === null ? notFound() : { ok: true, value: runView(state, store, this.#runtime.recent.list()) };
 	}
 
 	/** The run's calls in a decision's answer are those of its turn: an answer does not grow with the run's past. */
 	#turnView(turn: number): TurnView {
-		const calls = this.#runtime.callsOfTurn(turn);
+		const calls = this.#runtime.recent.ofTurn(turn);
 		const run = runView(this.#runtime.state as RunState, this.#runtime.store, calls);
 		return { run, messages: turnMessages(calls), pending_approvals: run.pending_approvals };
 	}
 }
-
-const notFound = (): { ok: false; problem: { status: number; code: string; detail: string } } =>
-	no(404, "not_found", "there is no such object");
-const refusal = (problem: StepProblem): { ok: false; problem: StepProblem } => ({ ok: false, problem });
 
 /** The log's entry of a record carries the run's id and time like every entry; the record itself has both already. */
 const evidenceOf = (data: object): Evidence => data as Evidence;

@@ -13,35 +13,68 @@ import type { RunStore } from "./store.ts";
 const BATCH_ROWS = 500;
 const GOAL_MAX_CHARS = 500;
 
+/** How long a step's rows may wait for their way to D1, so that several go together, ms. */
+const FLUSH_DELAY_MS = 1_000;
+/** When the alarm looks after rows whose flush failed or died with the object, ms. */
+const FLUSH_RETRY_MS = 10_000;
+
 export class Flusher {
+	readonly #ctx: DurableObjectState;
 	readonly #store: RunStore;
 	readonly #ledger: EvidenceLedger;
+	readonly #run: () => RunRecord | null;
 	#running: Promise<boolean> | null = null;
+	#waiting = false;
 
-	constructor(store: RunStore, ledger: EvidenceLedger) {
+	constructor(ctx: DurableObjectState, store: RunStore, ledger: EvidenceLedger, run: () => RunRecord | null) {
+		this.#ctx = ctx;
 		this.#store = store;
 		this.#ledger = ledger;
+		this.#run = run;
+	}
+
+	/** After a step: flushes with what else comes within a moment. */
+	soon(): void {
+		if (this.#waiting) return;
+		this.#waiting = true;
+		this.#timer(FLUSH_RETRY_MS);
+		this.#ctx.waitUntil(
+			new Promise<void>((resolve) => setTimeout(resolve, FLUSH_DELAY_MS)).then(async () => {
+				this.#waiting = false;
+				await this.flush();
+			}),
+		);
 	}
 
 	/** True when D1 has everything. Joins a flush that is under way, then looks again at what came meanwhile. */
-	async flush(run: () => RunRecord): Promise<boolean> {
+	async flush(): Promise<boolean> {
 		if (this.#running !== null) await this.#running;
-		this.#running ??= this.#drain(run).finally(() => {
+		this.#running ??= this.#drain().finally(() => {
 			this.#running = null;
 		});
-		return this.#running;
+		const done = await this.#running;
+		// Rows that came while the last ones were on their way keep the timer.
+		if (done && this.#store.flushed() >= (this.#run()?.seq ?? 0)) this.#timer(null);
+		else if (!done) this.#timer(FLUSH_RETRY_MS);
+		return done;
 	}
 
-	async #drain(run: () => RunRecord): Promise<boolean> {
+	/** The flush's twin in storage: should this life end before the rows are in D1, the alarm brings them. */
+	#timer(in_ms: number | null): void {
+		const now = Date.now();
+		this.#store.timers.write([{ kind: "flush", ref: "", at: in_ms === null ? null : now + in_ms }], now);
+	}
+
+	async #drain(): Promise<boolean> {
 		try {
 			for (;;) {
 				const from = this.#store.flushed();
-				const now = run();
-				if (from >= now.seq) return true;
+				const run = this.#run();
+				if (run === null || from >= run.seq) return true;
 				const rows = this.#store.audited(from, BATCH_ROWS);
-				await this.#ledger.append(this.#batch(now, rows, from));
+				await this.#ledger.append(this.#batch(run, rows, from));
 				// Fewer than asked for: what came after the last of them wants no index.
-				this.#store.markFlushed(rows.length < BATCH_ROWS ? now.seq : (rows.at(-1)?.seq ?? now.seq));
+				this.#store.markFlushed(rows.length < BATCH_ROWS ? run.seq : (rows.at(-1)?.seq ?? run.seq));
 			}
 		} catch {
 			return false;

@@ -12,7 +12,8 @@ import { LINK_TTL_MS } from "#core/limits.ts";
 import type { Caller, Principal } from "#core/principal.ts";
 import { approvalView } from "#core/run/draft.ts";
 import type { ApprovalRecord } from "#core/run/state.ts";
-import type { LinkView, Problem, Reply } from "./api.ts";
+import type { LinkView, Reply } from "./api.ts";
+import { no } from "./replies.ts";
 import type { Runtime } from "./runtime.ts";
 import { sha256 } from "./signing.ts";
 
@@ -95,8 +96,3 @@ export class Links {
 		return linkKey(readMasters(this.#env.BELAY_MASTER_SECRET)[0]);
 	}
 }
-
-export const no = (status: number, code: string, detail: string): { ok: false; problem: Problem } => ({
-	ok: false,
-	problem: { status, code, detail },
-});

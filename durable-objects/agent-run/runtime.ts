@@ -4,20 +4,17 @@
  */
 
 import { D1EvidenceLedger } from "#adapters/d1/d1-evidence-ledger.ts";
-import { addressRules, isDevelopment } from "#adapters/http/address-rules.ts";
-import { parseUrl } from "#adapters/http/url.ts";
 import { R2Artifacts } from "#adapters/r2/r2-artifacts.ts";
 import { storeLargeResult } from "#adapters/r2/store-large-result.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
-import { hex, type RandomBytes } from "#core/ids.ts";
+import { hex } from "#core/ids.ts";
 import { invariant } from "#core/invariant.ts";
-import { APPROVAL_FLUSH_MS, RUN_VIEW_CALLS } from "#core/limits.ts";
-import { judgeUrl } from "#core/normalize/address-guard.ts";
+import { APPROVAL_FLUSH_MS } from "#core/limits.ts";
 import type { Effect, LogRow } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import { isOut } from "#core/run/flight.ts";
 import type { Kit } from "#core/run/kit.ts";
-import type { CallRecord, RunState, World } from "#core/run/state.ts";
+import type { RunState, World } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { type Alongside, apply, type Holder } from "./apply.ts";
 import { type Invokers, invokeTool } from "./choke-point.ts";
@@ -26,21 +23,17 @@ import { Flusher } from "./flush.ts";
 import { GateClient } from "./gate-client.ts";
 import { Gatherer } from "./gather.ts";
 import { makeInvokers } from "./invokers.ts";
+import { makeKit, random } from "./make-kit.ts";
 import { places } from "./places.ts";
 import { planTurn } from "./planners.ts";
-import { sha256, tenantKeys } from "./signing.ts";
+import { RecentCalls } from "./recent-calls.ts";
+import { sha256 } from "./signing.ts";
 import { RunStore } from "./store.ts";
 import { Stream } from "./stream.ts";
 import { Waiters } from "./waiters.ts";
 
-/** How long a step's rows may wait for their way to D1, so that several go together, ms. */
-const FLUSH_DELAY_MS = 1_000;
-/** When the alarm looks after rows whose flush failed or died with the object, ms. */
-const FLUSH_RETRY_MS = 10_000;
 /** An attempt that outlives this says RUNNING by itself; a shorter one says it when it ends, and saves a transaction. */
 const RUNNING_AFTER_MS = 50;
-
-const random: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
 
 export class Runtime {
 	readonly store: RunStore;
@@ -51,7 +44,7 @@ export class Runtime {
 	readonly #executor: ExecutorApi;
 	readonly #boot_id = hex(random(8));
 	readonly #holder: Holder;
-	readonly #flusher: Flusher;
+	readonly flusher: Flusher;
 	readonly #flights = new Map<string, AbortController>();
 	#planning: AbortController | null = null;
 	#invokers: Invokers | null = null;
@@ -59,9 +52,7 @@ export class Runtime {
 	#gates: GateClient | null = null;
 	readonly #artifacts: R2Artifacts;
 	#recovered: Promise<void> | null = null;
-	#flushing = false;
-	/** The newest calls as the run's view shows them; null: to be read from storage. */
-	#recent: Map<string, CallRecord> | null = null;
+	readonly recent: RecentCalls;
 	/** Asks for a link of a new approval and prints it; the development build only. */
 	onApproval: ((approval_id: string) => Promise<void>) | null = null;
 
@@ -71,12 +62,13 @@ export class Runtime {
 		this.#executor = executor;
 		this.store = new RunStore(ctx.storage);
 		this.stream = new Stream(ctx, this.store);
+		this.recent = new RecentCalls(this.store);
 		this.#artifacts = new R2Artifacts(env.ARTIFACTS, random);
-		this.#flusher = new Flusher(this.store, new D1EvidenceLedger(env.DB));
-		this.#holder = { state: null, store: this.store, kit: () => this.kit() };
+		this.flusher = new Flusher(ctx, this.store, new D1EvidenceLedger(env.DB), () => this.state?.run ?? null);
+		this.#holder = { state: null, store: this.store, kit: () => this.#kit() };
 		if (this.store.exists()) {
 			void ctx.blockConcurrencyWhile(async () => {
-				await this.store.rememberAlarm();
+				await this.store.timers.remember();
 				this.#holder.state = this.store.load();
 			});
 		}
@@ -98,35 +90,21 @@ export class Runtime {
 	async #recover(): Promise<void> {
 		const { state } = this;
 		if (state === null) return;
-		if (state.run.seq > this.store.flushed()) this.#flushSoon();
+		if (state.run.seq > this.store.flushed()) this.flusher.soon();
 		const orphaned = [...state.calls.values()].some((call) => isOut(call.state) && call.boot_id !== this.#boot_id);
 		if (orphaned || state.run.status === "planning") this.step({ kind: "booted", world: await this.world() });
 	}
 
-	kit(): Kit {
+	#kit(): Kit {
 		const tenant_id = this.state?.run.tenant_id ?? this.#tenant_id;
 		invariant(tenant_id !== null, "a run has a tenant");
-		const keys = tenantKeys(this.#env.BELAY_MASTER_SECRET, tenant_id);
-		const rules = addressRules({
-			public_url: this.#env.BELAY_PUBLIC_URL,
-			dev_upstreams: this.#env.BELAY_DEV_UPSTREAMS,
-		});
-		return {
-			now: Date.now(),
-			random,
-			digest: sha256,
-			sign: keys.sign,
+		return makeKit(this.#env, {
+			tenant_id,
+			boot_id: this.#boot_id,
 			tool: (definition_hash) => definition(this.store, definition_hash),
-			judgeUrl: (url) => {
-				const parts = parseUrl(url);
-				return parts === undefined ? { ok: false, reason: "not_a_url" } : judgeUrl(parts, rules);
-			},
-			tenant_salt: keys.salt,
 			takePlace: (concurrency, tool_call_id) =>
 				places.take(concurrency, tenant_id, tool_call_id, () => this.#woken(tool_call_id)),
-			boot_id: this.#boot_id,
-			environment: isDevelopment() ? "development" : "production",
-		};
+		});
 	}
 	#tenant_id: string | null = null;
 
@@ -171,8 +149,8 @@ export class Runtime {
 		const announced: Promise<void>[] = [];
 		if (step.rows.length > 0) {
 			this.stream.publish(step.rows.flatMap((row): LogRow[] => (row.table === "log" ? [row.doc] : [])));
-			for (const row of step.rows) if (row.table === "call") this.#remember(row.doc);
-			this.#flushSoon();
+			for (const row of step.rows) if (row.table === "call") this.recent.remember(row.doc);
+			this.flusher.soon();
 		}
 		for (const effect of step.effects) {
 			if (effect.kind === "announce") announced.push(this.#announce(effect.approval_id));
@@ -278,63 +256,22 @@ export class Runtime {
 	async #announce(approval_id: string): Promise<void> {
 		const { promise: late, resolve } = Promise.withResolvers<false>();
 		const timer = setTimeout(() => resolve(false), APPROVAL_FLUSH_MS);
-		await Promise.race([this.flush(), late]);
+		await Promise.race([this.flusher.flush(), late]);
 		clearTimeout(timer);
 		if (this.onApproval !== null) await this.onApproval(approval_id);
 	}
 
-	async flush(): Promise<boolean> {
-		const done = await this.#flusher.flush(() => {
-			invariant(this.state !== null, "only a run that exists is flushed");
-			return this.state.run;
-		});
-		// Rows that came while the last ones were on their way keep the timer.
-		if (done && this.store.flushed() >= (this.state?.run.seq ?? 0)) this.store.clearDue("flush", Date.now());
-		else if (!done) this.store.setDue("flush", Date.now() + FLUSH_RETRY_MS, Date.now());
-		return done;
-	}
-
-	#flushSoon(): void {
-		if (this.#flushing) return;
-		this.#flushing = true;
-		// The timer's twin in storage: should this life end before the rows are in D1, the alarm brings them.
-		this.store.setDue("flush", Date.now() + FLUSH_RETRY_MS, Date.now());
-		this.#ctx.waitUntil(
-			new Promise<void>((resolve) => setTimeout(resolve, FLUSH_DELAY_MS)).then(async () => {
-				this.#flushing = false;
-				await this.flush();
-			}),
-		);
-	}
-
 	/** Serves the timers that are due and returns: a tool or a planner is started, never awaited (decision 5). */
 	async alarm(): Promise<void> {
-		this.store.alarmRang();
+		this.store.timers.rang();
 		if ((await this.ready()) === null) return;
-		const due = this.store.due(Date.now());
+		const due = this.store.timers.due(Date.now());
 		for (const { kind, ref } of due) {
-			if (kind === "flush") this.#ctx.waitUntil(this.flush());
+			if (kind === "flush") this.#ctx.waitUntil(this.flusher.flush());
 			else if (kind === "leave")
 				this.step({ kind: "due", what: kind, ref, call: this.store.call(ref) ?? null, world: await this.world() });
 			else this.step({ kind: "due", what: kind, ref, world: await this.world() });
 		}
-		this.store.arm(Date.now());
-	}
-
-	/** A turn's calls in the planner's order; from memory when they are among the newest. */
-	callsOfTurn(turn: number): CallRecord[] {
-		const recent = this.recentCalls();
-		const whole = recent.length < RUN_VIEW_CALLS || (recent[0]?.turn ?? 0) < turn;
-		return whole ? recent.filter((call) => call.turn === turn) : this.store.callsOfTurn(turn);
-	}
-
-	recentCalls(): CallRecord[] {
-		this.#recent ??= new Map(this.store.lastCalls(RUN_VIEW_CALLS).map((call) => [call.tool_call_id, call]));
-		return [...this.#recent.values()].sort((a, b) => a.turn - b.turn || a.ordinal - b.ordinal).slice(-RUN_VIEW_CALLS);
-	}
-	#remember(call: CallRecord): void {
-		if (this.#recent === null) return;
-		this.#recent.set(call.tool_call_id, call);
-		if (this.#recent.size > 2 * RUN_VIEW_CALLS) this.#recent = null;
+		this.store.timers.arm(Date.now());
 	}
 }

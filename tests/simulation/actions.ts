@@ -105,7 +105,9 @@ export function word(town: Town, run: RunTwin, decision: "approve" | "deny"): vo
 		}),
 		true,
 	);
-	const taken = ["approved", "denied", "consumed"].includes(before);
+	// Waking up may have superseded it on the way; a word that stands stands.
+	const now = run.approvals.get(approval_id)?.status ?? "";
+	const taken = [before, now].every((status) => ["approved", "denied", "consumed"].includes(status));
 	if (step !== null && taken && !agent && step.problem?.code !== "already_decided")
 		throw new Error(`a second word on a decided approval was answered ${step.problem?.code ?? "as the first"}`);
 	// Lost or saved, what counts is what storage says now.

@@ -45,7 +45,8 @@ export function checkStart(
 	if (timeout_ms > 0 && step.state !== null) {
 		const { clocks, limits } = step.state.run;
 		const left = limits.turn_timeout_ms - clocks.turn_spent_ms - (clocks.since === null ? 0 : town.now - clocks.since);
-		if (timeout_ms > Math.max(1, left)) fail("an attempt may outlive its turn");
+		if (left <= 0) fail("a call started in a turn without time");
+		if (timeout_ms > left) fail("an attempt may outlive its turn");
 		const now = run.calls.get(call.tool_call_id);
 		if (now?.state !== "DISPATCHED" || now.boot_id !== `boot${run.boot}`)
 			fail("an attempt was not saved as this life's");

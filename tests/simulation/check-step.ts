@@ -46,7 +46,8 @@ export function checkStep(town: Town, run: RunTwin, taken: Taken): void {
 	if (event.kind === "due" && event.what === "watchdog") {
 		const was = taken.before?.calls.get(event.ref);
 		const early = was?.boot_id === `boot${run.boot}` && (was.deadline_at ?? 0) + WATCHDOG_GRACE_MS > town.now;
-		if (early && OUT.has(was.state) && !OUT.has(run.calls.get(event.ref)?.state ?? "")) fail("a watchdog bit too early");
+		if (early && OUT.has(was.state) && !OUT.has(run.calls.get(event.ref)?.state ?? ""))
+			fail("a watchdog bit too early");
 	}
 	for (const effect of taken.step.effects) {
 		if (effect.kind === "invoke") checkStart(town, run, taken, effect.call, effect.timeout_ms);

@@ -1,0 +1,94 @@
+/**
+ * The run's timers: a table, and the one alarm over it (decision 5). They are written in the transaction of the step that
+ * wants them, and `setAlarm` rolls back with it. Serves nothing; says what is due. Used by the run's store.
+ */
+import type { DueKind } from "#core/run/state.ts";
+import { chunks } from "./chunks.ts";
+
+export type Timer = { readonly kind: DueKind; readonly ref: string; readonly at: number | null };
+
+/** Three bound values each, and SQLite in an object binds 100 at most. */
+const TIMERS_PER_STATEMENT = 30;
+
+export class Timers {
+	readonly #storage: DurableObjectStorage;
+	readonly #sql: SqlStorage;
+	/** When the alarm rings; null: not set, or not known. */
+	#armed: number | null = null;
+	/** The table as it is; null: to be read. */
+	#due: Map<string, number> | null = null;
+
+	constructor(storage: DurableObjectStorage) {
+		this.#storage = storage;
+		this.#sql = storage.sql;
+	}
+
+	async remember(): Promise<void> {
+		this.#armed = await this.#storage.getAlarm();
+	}
+
+	/**
+	 * The last word on each timer counts. What is in the table is known in memory, so a timer that was never set costs no
+	 * statement to clear, and the next one due is found without a query.
+	 */
+	write(timers: readonly Timer[], now: number): void {
+		const due = this.#known();
+		const set = timers.filter((timer) => timer.at !== null);
+		const cleared = timers.filter((timer) => timer.at === null && due.has(`${timer.kind}:${timer.ref}`));
+		try {
+			for (const some of chunks(cleared, TIMERS_PER_STATEMENT)) {
+				const where = some.map(() => "(kind = ? AND ref = ?)").join(" OR ");
+				this.#sql.exec(`DELETE FROM due WHERE ${where}`, ...some.flatMap(({ kind, ref }) => [kind, ref]));
+			}
+			for (const some of chunks(set, TIMERS_PER_STATEMENT)) {
+				const values = some.map(() => "(?, ?, ?)").join(", ");
+				this.#sql.exec(
+					`INSERT INTO due VALUES ${values} ON CONFLICT (kind, ref) DO UPDATE SET at = excluded.at`,
+					...some.flatMap(({ kind, ref, at }) => [kind, ref, at]),
+				);
+			}
+			for (const { kind, ref } of cleared) due.delete(`${kind}:${ref}`);
+			for (const { kind, ref, at } of set) due.set(`${kind}:${ref}`, at ?? 0);
+			this.arm(now);
+		} catch (error) {
+			this.#due = null;
+			throw error;
+		}
+	}
+
+	#known(): Map<string, number> {
+		this.#due ??= new Map(
+			this.#sql
+				.exec<{ kind: string; ref: string; at: number }>("SELECT kind, ref, at FROM due")
+				.toArray()
+				.map(({ kind, ref, at }) => [`${kind}:${ref}`, at]),
+		);
+		return this.#due;
+	}
+
+	/** What a failed transaction left in memory is not what storage holds. */
+	forget(): void {
+		this.#due = null;
+		this.#armed = null;
+	}
+
+	/** An alarm that rings early finds nothing and is set again: cheaper than moving it with every call. */
+	arm(now: number): void {
+		let next = Number.POSITIVE_INFINITY;
+		for (const at of this.#known().values()) if (at < next) next = at;
+		if (next === Number.POSITIVE_INFINITY || (this.#armed !== null && this.#armed > now && this.#armed <= next)) return;
+		this.#armed = next;
+		void this.#storage.setAlarm(next);
+	}
+
+	rang(): void {
+		this.#armed = null;
+	}
+
+	/** Timers that are due, oldest first; they stay until the step that serves them takes them out. */
+	due(now: number): { kind: DueKind; ref: string }[] {
+		return this.#sql
+			.exec<{ kind: DueKind; ref: string }>("SELECT kind, ref FROM due WHERE at <= ? ORDER BY at LIMIT 100", now)
+			.toArray();
+	}
+}
