@@ -101,7 +101,7 @@ function method(node: Extract<ASTNode, { op: "rcall" }>, world: World): string |
 		return "a loop inside a loop must run over a part of the outer item";
 	// `[args.a].all(…)`, `args.a.map(x, args.a).all(…)`: ranges that are larger than the arguments
 	if (rangeOf(receiver) === undefined) return "a loop runs over a list of the arguments, or a `filter` of one";
-	if (variable === "args" || variable === "context") return `\`${variable}\` cannot be a loop variable`;
+	if (["args", "context", "args_taint"].includes(variable)) return `\`${variable}\` cannot be a loop variable`;
 	const list = locate(receiver, world);
 	const item = list === undefined ? undefined : itemSchema(certainParts(world.root, list.schema));
 	const bound = new Map(world.bound).set(variable, { schema: item, path: variable });

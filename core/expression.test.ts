@@ -184,4 +184,21 @@ describe("compileExpression", () => {
 		const compiled = compileExpression("args.x", { type: "object", properties: { x: {} }, required: ["x"] }, "bool");
 		expect(compiled.ok).toBe(false);
 	});
+
+	it("reads where the arguments came from, and errs where nobody worked it out (fail closed)", () => {
+		const verdict = (source: string, args_taint?: readonly string[]): unknown => {
+			const compiled = compileExpression(source, SCHEMA, "bool");
+			if (!compiled.ok) throw new Error(compiled.message);
+			const result = compiled.expression.evaluate({ ...scope(ARGS), ...(args_taint && { args_taint }) });
+			return result.ok ? result.value : "err";
+		};
+		expect(verdict("size(args_taint) > 0", [])).toBe(false);
+		expect(verdict("size(args_taint) > 0", ["web"])).toBe(true);
+		expect(verdict("'web' in args_taint", ["mail", "web"])).toBe(true);
+		expect(verdict("args_taint.exists(t, t.startsWith('mcp:'))", ["web"])).toBe(false);
+		expect(verdict("size(args_taint) > 0")).toBe("err");
+		expect(verdict("args.amount > 0")).toBe(true);
+		expect(compileExpression("args_taint == 'web'", SCHEMA, "bool").ok).toBe(false);
+		expect(compileExpression("args.tags.all(args_taint, args_taint != '')", SCHEMA, "bool").ok).toBe(false);
+	});
 });

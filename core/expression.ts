@@ -1,7 +1,7 @@
 /**
  * CEL, the one expression language: approval rules, semantic rules, later ABAC and branches. Compiled and type-checked at
- * registration against the tool's input schema (decision 28), evaluated on frozen arguments. It sees `args` and `context`
- * and nothing else; it refuses what could run long or err on valid arguments. Called by the registry, normalize, approval.
+ * registration against the tool's input schema (decision 28), evaluated on frozen arguments. It sees `args`, `context`
+ * and `args_taint` and nothing else; it refuses what could run long or err on valid arguments. Called by the registry, normalize, approval.
  */
 import { Environment, type ParseResult } from "@marcbachmann/cel-js";
 import { argumentNames, guardExpression, MATCHED_TEXT_MAX_CHARS } from "./expression-guards.ts";
@@ -17,7 +17,15 @@ export type ExpressionContext = {
 	readonly now: number | string;
 	readonly environment: string;
 };
-export type Scope = { readonly args: JsonObject; readonly context: ExpressionContext };
+export type Scope = {
+	readonly args: JsonObject;
+	readonly context: ExpressionContext;
+	/**
+	 * Labels of untrusted sources whose text the arguments hold (`core/data/taint.ts`). Where it was not worked out, a rule
+	 * that asks for it errs, which asks a person or refuses; an empty list would be a promise nobody made.
+	 */
+	readonly args_taint?: readonly string[];
+};
 export type Evaluated =
 	| { readonly ok: true; readonly value: unknown }
 	| { readonly ok: false; readonly message: string };
@@ -70,6 +78,7 @@ function environment(input_schema: JsonObject): Environment {
 	if (typeof args === "string") env.registerVariable("args", args === "dyn" ? "map<string, dyn>" : args);
 	else env.registerVariable("args", { schema: args });
 	env.registerVariable("context", { schema: CONTEXT_FIELDS });
+	env.registerVariable("args_taint", "list<string>");
 	return env;
 }
 
@@ -96,6 +105,7 @@ function evaluate(
 	try {
 		const { context } = scope;
 		const value: unknown = parsed({
+			...(scope.args_taint === undefined ? {} : { args_taint: [...scope.args_taint] }),
 			args: argumentsFor(names, input_schema, scope.args),
 			context: {
 				principal: { id: context.principal.id, kind: context.principal.kind, roles: [...context.principal.roles] },

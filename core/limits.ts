@@ -93,6 +93,8 @@ export const ENGINE_INSTANCES_MAX = 2;
 export const ENGINE_MEMORY_MAX_PAGES = 512;
 /** Result of one sandbox run as JSON text. It travels whole between isolates, so it stays well below RESULT_MAX_BYTES. */
 export const SANDBOX_RESULT_MAX_BYTES = 2_097_152;
+/** SQL text in an argument (`x-belay-kind: sql`), as long as a registered statement may be; four readings of it take some 50 ms at worst. */
+export const SQL_TEXT_MAX_CHARS = 20_000;
 export const SOURCE_MAX_BYTES = 131_072;
 export const STDOUT_MAX_BYTES = 65_536;
 /** HTTP tools. */

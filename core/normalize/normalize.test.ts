@@ -237,7 +237,10 @@ describe("normalize", () => {
 		["domain", "evil.example/@good.example", false],
 		["domain", "127.0.0.1", false],
 		["domain", "example.com", true],
-		["sql", "select 1; drop by later", true],
+		["sql", "select 1; drop by later", false],
+		["sql", "select 1", true],
+		["shell", "ls -la 'a;b'", true],
+		["shell", "ls; id", false],
 		["code", "a\0b", false],
 	])("judges %s %j: %s", (kind, text, ok) => {
 		expect(run({ properties: { v: { type: "string", "x-belay-kind": kind } } }, { v: text }).ok).toBe(ok);

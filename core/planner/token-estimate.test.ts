@@ -15,11 +15,14 @@ describe("against the rules that providers publish", () => {
 	test("OpenAI: four letters a token", () => expect(estimateText(ENGLISH, "openai")).toBe(ENGLISH.length / 4));
 	test("JSON costs more than the rule says, at most 1.7 times", () => {
 		const json = JSON.stringify({ status: "success", data: { rows: [[1, 2.5, "A", -17]], total: 240_113 } });
-		for (const text of [json, "0123456789", '{"":[]},,;'])
-			for (const [family, rule] of [["deepseek", 0.3], ["openai", 0.25]] as const) {
+		for (const text of [json.repeat(20), "0123456789".repeat(20), '{"":[]},,;'.repeat(20)])
+			for (const [family, rule] of [
+				["deepseek", 0.3],
+				["openai", 0.25],
+			] as const) {
 				const share = estimateText(text, family) / (text.length * rule);
 				expect(share).toBeGreaterThanOrEqual(1);
-				expect(share).toBeLessThanOrEqual(1.75);
+				expect(share).toBeLessThanOrEqual(1.7);
 			}
 	});
 	test("what is not known is never taken for cheaper", () => {
@@ -31,7 +34,7 @@ describe("against the rules that providers publish", () => {
 
 test("monotone: more of anything never costs less", () => {
 	const random = seeded(7);
-	const alphabet = [..."ab Z9{\"中ё\ud83d\ude00é", "\ud800"];
+	const alphabet = [...'ab Z9{"中ё\ud83d\ude00é', "\ud800"];
 	for (const family of FAMILIES) {
 		let text = "";
 		let before = 0;

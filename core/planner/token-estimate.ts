@@ -71,15 +71,21 @@ export function estimateMessage(message: PlannerMessage, family: TokenFamily): n
 
 /** Tokens of text, rounded up. Additive by character, so longer text never costs less. */
 export function estimateText(text: string, family: TokenFamily): number {
+	return Math.ceil(textHundredths(text, family) / 100);
+}
+
+/** The same in hundredths of a token, for whoever adds up pieces. */
+export function textHundredths(text: string, family: TokenFamily): number {
 	const { latin, mark, cjk, other } = RATES[family];
 	let hundredths = 0;
 	for (let at = 0; at < text.length; at++) {
 		const unit = text.charCodeAt(at);
 		if (unit < 0x80) hundredths += isLetter(unit) ? latin : mark;
-		else if (unit < 0x250) hundredths += mark; // accented letters split words
+		else if (unit < 0x250)
+			hundredths += mark; // accented letters split words
 		else hundredths += isCjk(unit) ? cjk : other;
 	}
-	return Math.ceil(hundredths / 100);
+	return hundredths;
 }
 
 /** Letters and the space: what words are made of. */

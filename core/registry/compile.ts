@@ -7,6 +7,7 @@ import { invariant } from "../invariant.ts";
 import type { Json, JsonObject } from "../json.ts";
 import type { FieldError } from "../refusal.ts";
 import type { ToolDescriptor, ToolVersion } from "./descriptor.ts";
+import type { Locale } from "./explain-words.ts";
 import { importSchema } from "./import-schema.ts";
 import { compileMarks, type MarkedText } from "./marks.ts";
 import { compileValidator } from "./validator.ts";
@@ -17,7 +18,7 @@ export type CompiledTool = {
 	/** The input schema as it runs: known keywords only, local references only. */
 	readonly schema: JsonObject;
 	/** All structural errors of the arguments; none when they are valid. */
-	readonly validate: (args: JsonObject) => FieldError[];
+	readonly validate: (args: JsonObject, locale?: Locale) => FieldError[];
 	/** All structural errors of a result against `output_schema`; none without one (I10). */
 	readonly validateResult: (result: Json) => FieldError[];
 	readonly rules: readonly CompiledRule[];

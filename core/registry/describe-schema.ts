@@ -4,14 +4,15 @@
  */
 import { certainParts } from "../expression-schema.ts";
 import { type Json, type JsonObject, own } from "../json.ts";
+import { type Locale, phrase } from "./explain-words.ts";
 
 /** What a schema wants, in a few words. */
-export function describe(schema: Json | undefined, root: JsonObject, depth = 0): string {
+export function describe(schema: Json | undefined, root: JsonObject, locale: Locale = "en", depth = 0): string {
 	const parts = certainParts(root, schema);
 	for (const part of parts) {
 		const allowed = own(part, "enum");
 		if (Array.isArray(allowed))
-			return `one of ${allowed
+			return `${phrase("one_of", locale)} ${allowed
 				.slice(0, 20)
 				.map((item) => JSON.stringify(item))
 				.join(", ")}`.slice(0, 400);
@@ -21,7 +22,7 @@ export function describe(schema: Json | undefined, root: JsonObject, depth = 0):
 		const type = own(part, "type");
 		if (type !== undefined) {
 			const format = own(part, "format");
-			const named = Array.isArray(type) ? type.join(" or ") : String(type);
+			const named = Array.isArray(type) ? type.join(` ${phrase("or", locale)} `) : String(type);
 			return typeof format === "string" ? `${named} (${format})` : named;
 		}
 	}
@@ -29,13 +30,20 @@ export function describe(schema: Json | undefined, root: JsonObject, depth = 0):
 		for (const keyword of ["anyOf", "oneOf"]) {
 			const forms = own(part, keyword);
 			if (Array.isArray(forms) && depth < 2)
-				return [...new Set(forms.slice(0, 8).map((form) => describe(form, root, depth + 1)))].join(" or ");
+				return [...new Set(forms.slice(0, 8).map((form) => describe(form, root, locale, depth + 1)))].join(
+					` ${phrase("or", locale)} `,
+				);
 		}
-	return "a value that the schema allows";
+	return phrase("any_value", locale);
 }
 
 /** A hint made of the schema's own words: its examples, default or description. Nothing the caller sent. */
-export function exampleHint(schema: Json | undefined, root: JsonObject, name: string | undefined): string {
+export function exampleHint(
+	schema: Json | undefined,
+	root: JsonObject,
+	name: string | undefined,
+	locale: Locale = "en",
+): string {
 	const parts = certainParts(root, schema);
 	for (const part of parts) {
 		const examples = own(part, "examples");
@@ -43,7 +51,7 @@ export function exampleHint(schema: Json | undefined, root: JsonObject, name: st
 		if (example === undefined) continue;
 		const text = JSON.stringify(example);
 		if (text.length <= 200)
-			return name === undefined ? `for example ${text}` : `for example ${JSON.stringify(name)}: ${text}`;
+			return `${phrase("for_example", locale)} ${name === undefined ? "" : `${JSON.stringify(name)}: `}${text}`;
 	}
 	for (const part of parts) {
 		const description = own(part, "description");

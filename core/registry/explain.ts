@@ -8,6 +8,8 @@ import { certainParts, propertySchema, refTarget } from "../expression-schema.ts
 import { atPointer, isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../json.ts";
 import type { FieldError, Issue } from "../refusal.ts";
 import { describe, exampleHint } from "./describe-schema.ts";
+import { chooseBranches, type Hidden } from "./explain-branches.ts";
+import { type Locale, phrase, saysFor, wantsFor } from "./explain-words.ts";
 
 /** More than a model repairs at once. */
 const ERRORS_MAX = 20;
@@ -55,40 +57,57 @@ const ISSUE_OF: ReadonlyMap<string, Issue> = new Map<string, Issue>([
 
 type Unit = { readonly keyword: string; readonly field: string; readonly location: string; readonly node: JsonObject };
 
-/** `schema` is the imported root, `value` the instance. Never empty for a non-empty list of units. */
-export function explain(units: readonly OutputUnit[], schema: JsonObject, value: Json): FieldError[] {
-	const read = units.slice(0, UNITS_MAX).map((unit): Unit => {
-		const location = decodeURIComponent(unit.keywordLocation.slice(1));
-		const node = unit.keyword === "false" ? {} : schemaAt(schema, location.slice(0, location.lastIndexOf("/")));
-		return { keyword: unit.keyword, field: decodeURIComponent(unit.instanceLocation.slice(1)), location, node };
-	});
-	const noise = read.filter(hidesInside).map(insidePrefix);
+/**
+ * `schema` is the imported root, `value` the instance, `locale` the language of what is said about it. Never empty for a
+ * non-empty list of units.
+ */
+export function explain(
+	units: readonly OutputUnit[],
+	schema: JsonObject,
+	value: Json,
+	locale: Locale = "en",
+): FieldError[] {
+	const read = readUnits(units, schema);
+	const { hidden, told, tagged } = chooseBranches(
+		read,
+		(at) => Object.values(own(read[at]?.node, read[at]?.keyword ?? "") ?? []).length,
+		(keyword) => WRAPPERS.has(keyword),
+	);
+	const noise = [...hidden, ...read.filter(countsItems).map(containsPrefix)];
 	const found = new Map<string, FieldError>();
 	const add = (error: FieldError): void => {
 		const key = `${error.field}\n${error.issue}`;
 		if (!found.has(key)) found.set(key, error);
 	};
 	const unknown: Unit[] = [];
-	for (const unit of read) {
-		if (WRAPPERS.has(unit.keyword) || noise.some((prefix) => isInside(unit, prefix))) continue;
-		if (unit.keyword === "false") unknown.push(unit);
+	for (const [at, unit] of read.entries()) {
+		if (WRAPPERS.has(unit.keyword) || told.has(at) || noise.some((prefix) => isInside(unit, prefix))) continue;
+		const tags = tagged.get(at);
+		if (tags !== undefined)
+			add(
+				wrongTag(
+					tags.map((place) => read[place] as Unit),
+					locale,
+				),
+			);
+		else if (unit.keyword === "false") unknown.push(unit);
 		else if (unit.keyword === "required" || unit.keyword === "dependentRequired")
-			for (const error of missing(unit, schema, value)) add(error);
-		else add(one(unit, schema));
+			for (const error of missing(unit, schema, value, locale)) add(error);
+		else add(one(unit, schema, locale));
 	}
 	// `unevaluatedProperties: false` also names declared fields that failed by themselves
 	const failed = [...found.values()].map((error) => error.field);
 	for (const unit of unknown)
 		if (!failed.some((field) => field === unit.field || field.startsWith(`${unit.field}/`)))
-			add(unknownField(unit, schema));
+			add(unknownField(unit, schema, locale));
 	const errors = [...found.values()].slice(0, ERRORS_MAX);
 	if (errors.length > 0) return errors;
 	return [
 		{
-			error: "does not match the schema",
+			error: saysFor("other", locale),
 			field: "",
 			issue: "schema_violation",
-			expected: describe(schema, schema),
+			expected: describe(schema, schema, locale),
 			hint: "",
 		},
 	];
@@ -105,27 +124,30 @@ function schemaAt(root: JsonObject, location: string): JsonObject {
 	return isJsonObject(at) ? at : {};
 }
 
-const hidesInside = (unit: Unit): boolean =>
-	["anyOf", "oneOf", "contains", "minContains", "maxContains"].includes(unit.keyword);
-
-function insidePrefix(unit: Unit): { location: string; field: string } {
-	const location = unit.keyword.endsWith("Contains")
-		? `${unit.location.slice(0, unit.location.lastIndexOf("/"))}/contains`
-		: unit.location;
-	return { location, field: unit.field };
+/** `false` has no place of its own in the schema: the validator tells it right after the keyword that led to it. */
+function readUnits(units: readonly OutputUnit[], schema: JsonObject): Unit[] {
+	let before = "";
+	return units.slice(0, UNITS_MAX).map((unit): Unit => {
+		const place = decodeURIComponent(unit.keywordLocation.slice(1));
+		const location = unit.keyword === "false" ? `${before}/false` : place;
+		before = location;
+		const node = unit.keyword === "false" ? {} : schemaAt(schema, location.slice(0, location.lastIndexOf("/")));
+		return { keyword: unit.keyword, field: decodeURIComponent(unit.instanceLocation.slice(1)), location, node };
+	});
 }
 
-function isInside(unit: Unit, prefix: { location: string; field: string }): boolean {
-	const below = unit.location.startsWith(`${prefix.location}/`) || unit.keyword === "false";
-	return (
-		below && (unit.field === prefix.field || unit.field.startsWith(`${prefix.field}/`)) && !hidesHere(unit, prefix)
-	);
-}
+const countsItems = (unit: Unit): boolean => ["contains", "minContains", "maxContains"].includes(unit.keyword);
 
-const hidesHere = (unit: Unit, prefix: { location: string; field: string }): boolean =>
-	unit.keyword === "false" && unit.field === prefix.field;
+const containsPrefix = (unit: Unit): Hidden => ({
+	location: `${unit.location.slice(0, unit.location.lastIndexOf("/"))}/contains`,
+	field: unit.field,
+});
 
-function missing(unit: Unit, root: JsonObject, value: Json): FieldError[] {
+const isInside = (unit: Unit, prefix: Hidden): boolean =>
+	unit.location.startsWith(`${prefix.location}/`) &&
+	(unit.field === prefix.field || unit.field.startsWith(`${prefix.field}/`));
+
+function missing(unit: Unit, root: JsonObject, value: Json, locale: Locale): FieldError[] {
 	const holder = atPointer(value, unit.field);
 	const names = unit.keyword === "required" ? list(own(unit.node, "required")) : dependents(unit.node, holder);
 	return names
@@ -133,11 +155,11 @@ function missing(unit: Unit, root: JsonObject, value: Json): FieldError[] {
 		.map((name) => {
 			const inner = propertySchema(certainParts(root, unit.node), name);
 			return {
-				error: `\`${name}\` is missing`,
+				error: `\`${name}\` ${saysFor("required", locale)}`,
 				field: `${unit.field}/${pointerSegment(name)}`,
 				issue: "required_field_missing",
-				expected: describe(inner, root),
-				hint: exampleHint(inner, root, name),
+				expected: describe(inner, root, locale),
+				hint: exampleHint(inner, root, name, locale),
 			};
 		});
 }
@@ -151,32 +173,52 @@ function dependents(node: JsonObject, holder: Json | undefined): string[] {
 const list = (value: Json | undefined): string[] =>
 	Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
 
-function one(unit: Unit, root: JsonObject): FieldError {
-	const name = label(unit.field);
+function one(unit: Unit, root: JsonObject, locale: Locale): FieldError {
+	const name = label(unit.field, locale);
 	const issue = ISSUE_OF.get(unit.keyword) ?? "schema_violation";
 	const rule = own(unit.node, unit.keyword);
-	const words = WORDS.get(unit.keyword);
-	const expected = words === undefined ? describe(unit.node, root) : `${words} ${JSON.stringify(rule)}`;
+	const words = wantsFor(unit.keyword, locale);
+	const expected = words === undefined ? describe(unit.node, root, locale) : `${words} ${JSON.stringify(rule)}`;
 	return {
-		error: `${name} ${SAYS.get(unit.keyword) ?? "does not match the schema"}`,
+		error: `${name} ${saysFor(unit.keyword, locale)}`,
 		field: unit.field,
 		issue,
 		expected,
-		hint: exampleHint(unit.node, root, undefined),
+		hint: exampleHint(unit.node, root, undefined, locale),
 	};
 }
 
-function unknownField(unit: Unit, root: JsonObject): FieldError {
+/** `type: "crad"`: no branch is meant more than another, so all their tags are named. */
+function wrongTag(refusals: readonly Unit[], locale: Locale): FieldError {
+	const field = refusals[0]?.field ?? "";
+	const allowed = refusals.flatMap(({ keyword, node }): Json[] => {
+		const rule = own(node, keyword) ?? null;
+		return keyword === "enum" && Array.isArray(rule) ? rule : [rule];
+	});
+	const named = [...new Set(allowed.map((item) => JSON.stringify(item)))].slice(0, 20).join(", ").slice(0, 400);
+	return {
+		error: `${label(field, locale)} ${saysFor("enum", locale)}`,
+		field,
+		issue: "enum_out_of_range",
+		expected: `${phrase("one_of", locale)} ${named}`,
+		hint: "",
+	};
+}
+
+function unknownField(unit: Unit, root: JsonObject, locale: Locale): FieldError {
 	const cut = unit.field.lastIndexOf("/");
 	const holder = fieldSchema(root, unit.field.slice(0, cut));
 	const known = certainParts(root, holder).flatMap((part) => Object.keys(own(part, "properties") ?? {}));
-	const expected = known.length === 0 ? "no further fields" : `one of ${known.slice(0, 30).join(", ")}`;
+	const expected =
+		known.length === 0
+			? phrase("no_further_fields", locale)
+			: `${phrase("one_of", locale)} ${known.slice(0, 30).join(", ")}`;
 	return {
-		error: `${label(unit.field)} is not a known field`,
+		error: `${label(unit.field, locale)} ${saysFor("false", locale)}`,
 		field: unit.field,
 		issue: "unknown_field",
 		expected,
-		hint: "leave it out",
+		hint: phrase("leave_out", locale),
 	};
 }
 
@@ -192,52 +234,10 @@ function fieldSchema(root: JsonObject, field: string): JsonObject | undefined {
 	return at;
 }
 
-const SAYS: ReadonlyMap<string, string> = new Map([
-	["type", "has the wrong type"],
-	["enum", "is not one of the allowed values"],
-	["const", "is not the allowed value"],
-	["format", "has the wrong format"],
-	["pattern", "does not match the pattern"],
-	["minimum", "is too small"],
-	["maximum", "is too large"],
-	["exclusiveMinimum", "is too small"],
-	["exclusiveMaximum", "is too large"],
-	["multipleOf", "is not a multiple of the step"],
-	["minLength", "is too short"],
-	["maxLength", "is too long"],
-	["minItems", "has too few items"],
-	["maxItems", "has too many items"],
-	["minProperties", "has too few fields"],
-	["maxProperties", "has too many fields"],
-	["uniqueItems", "repeats an item"],
-	["anyOf", "matches none of the allowed forms"],
-	["oneOf", "does not match exactly one of the allowed forms"],
-	["not", "matches a form that is excluded"],
-	["contains", "lacks a required item"],
-	["minContains", "has too few of the required items"],
-	["maxContains", "has too many of the counted items"],
-]);
-
-const WORDS: ReadonlyMap<string, string> = new Map([
-	["minimum", "at least"],
-	["maximum", "at most"],
-	["exclusiveMinimum", "more than"],
-	["exclusiveMaximum", "less than"],
-	["multipleOf", "a multiple of"],
-	["minLength", "a text length of at least"],
-	["maxLength", "a text length of at most"],
-	["minItems", "a number of items of at least"],
-	["maxItems", "a number of items of at most"],
-	["minProperties", "a number of fields of at least"],
-	["maxProperties", "a number of fields of at most"],
-	["pattern", "text matching"],
-	["format", "format"],
-]);
-
-function label(field: string): string {
+function label(field: string, locale: Locale): string {
 	const name = field
 		.slice(field.lastIndexOf("/") + 1)
 		.replaceAll("~1", "/")
 		.replaceAll("~0", "~");
-	return field === "" ? "the whole" : `\`${name.slice(0, 64)}\``;
+	return field === "" ? phrase("whole", locale) : `\`${name.slice(0, 64)}\``;
 }

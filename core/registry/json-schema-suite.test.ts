@@ -23,7 +23,8 @@ const groups = readFileSync(new URL("../../tests/schema-suite/draft2020-12.jsonl
 	.map((line) => JSON.parse(line) as Group);
 
 /** A descriptor's schema is an object; `true` and `false` are judged one level down. */
-const asObject = (schema: Json): JsonObject => (typeof schema === "boolean" ? { allOf: [schema] } : schema) as JsonObject;
+const asObject = (schema: Json): JsonObject =>
+	(typeof schema === "boolean" ? { allOf: [schema] } : schema) as JsonObject;
 const imported = groups.map((group) => ({ group, ...importSchema(asObject(group.schema), "") }));
 const taken = imported.filter(({ errors }) => errors.length === 0);
 

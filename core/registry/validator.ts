@@ -8,6 +8,7 @@ import { lintPattern } from "../expression-patterns.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../json.ts";
 import type { FieldError } from "../refusal.ts";
 import { explain } from "./explain.ts";
+import type { Locale } from "./explain-words.ts";
 import { followSchema, schemasLeadingTo } from "./follow-schema.ts";
 import { subSchemas } from "./sub-schemas.ts";
 
@@ -34,7 +35,7 @@ type Costs = {
 };
 
 /** Returns all structural errors of a value, none when it is valid. Never throws on any JSON value. */
-export function compileValidator(imported: JsonObject): (value: Json) => FieldError[] {
+export function compileValidator(imported: JsonObject): (value: Json, locale?: Locale) => FieldError[] {
 	let left = Number.POSITIVE_INFINITY; // compiling reads the keyword too
 	const count = (): void => {
 		left -= 1;
@@ -44,13 +45,13 @@ export function compileValidator(imported: JsonObject): (value: Json) => FieldEr
 	meter(schema, count);
 	const costs = costsOf(imported);
 	const lookup = dereference(schema);
-	return (value) => {
+	return (value, locale = "en") => {
 		const costly = tooCostly(imported, costs, value);
 		if (costly !== undefined) return [costly];
 		left = Math.min(STEPS_MAX, STEPS_FLOOR + STEPS_PER_PART * partsOf(value));
 		try {
 			const result = validate(value, schema, "2020-12", lookup, false);
-			return result.valid ? [] : explain(result.errors, imported, value);
+			return result.valid ? [] : explain(result.errors, imported, value, locale);
 		} catch (error) {
 			if (error instanceof OverBudget || error instanceof RangeError)
 				return [tooLarge("", "the arguments take too much work to check against the schema")];

@@ -14,6 +14,7 @@ import type { StepProblem } from "./effect.ts";
 import type { ApprovalDecided, ApprovalEdited } from "./event.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { standingOf } from "./expiry.ts";
+import { refuse } from "./refuse.ts";
 import { start } from "./start.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
 
@@ -55,6 +56,10 @@ export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProbl
 		advance(draft, event.world);
 		return null;
 	}
+	// The clock of a turn that rested for this word begins anew with it: approved in its last millisecond, the call would be
+	// cut at once and a write's outcome be unknown; after it, nothing of what was approved could start at all.
+	const { clocks, status } = draft.run;
+	if (status === "awaiting_approval") draft.set({ clocks: { ...clocks, turn_spent_ms: 0 } });
 	const pending: CallRecord = { ...call, state: "PENDING" };
 	draft.call(pending);
 	start(draft, pending, event.world);
@@ -81,7 +86,7 @@ function deny(
 }
 
 /** Decision 18: only a user decides, whatever the roles; and only with the permission for the tool's domain. */
-export function mayDecide(by: Caller, approval: ApprovalRecord): StepProblem | null {
+function mayDecide(by: Caller, approval: ApprovalRecord): StepProblem | null {
 	if (by.kind !== "user") return problem(403, "forbidden", "only a person may decide an approval");
 	if (permits(by.authority.permissions, `approval:decide:${approval.domain}`)) return null;
 	return problem(403, "forbidden", `deciding needs the permission \`approval:decide:${approval.domain}\``);
@@ -146,12 +151,12 @@ export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem
 	);
 	draft.call({ ...judged, notes: [...judged.notes, note] });
 	draft.approval({ ...approval, status: "superseded" }, "approval.decided");
-	draft.call({
-		...call,
-		state: "REFUSED",
-		superseded_by: tool_call_id,
-		refusal: { stage: "approval", reason: "superseded", blocked: false, errors: [] },
-	});
+	const edited: CallRecord = { ...call, superseded_by: tool_call_id };
+	refuse(draft, edited, "approval", "superseded", [], `${event.by.name} edited the arguments: see ${tool_call_id}`);
+	// Whom the call stood in for waits for its successor.
+	const parent = draft.calls.get(call.parent_call_id ?? "");
+	if (parent?.child?.tool_call_id === call.tool_call_id)
+		draft.call({ ...parent, child: { ...parent.child, tool_call_id } });
 	advance(draft, event.world);
 	return null;
 }

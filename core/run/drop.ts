@@ -13,7 +13,17 @@ export function drop(
 	rich: string,
 	states: readonly string[] = ["PENDING", "AWAITING_APPROVAL"],
 ): void {
-	for (const call of [...draft.calls.values()]) if (states.includes(call.state)) dropCall(draft, call, reason, rich);
+	for (const id of [...draft.calls.keys()]) {
+		const call = draft.calls.get(id);
+		if (call !== undefined && states.includes(call.state) && !restsWith(draft, call, states))
+			dropCall(draft, call, reason, rich);
+	}
+}
+
+/** It waits for a stand-in that stays: ended alone, what a person then approves would act for a call that is no more. */
+function restsWith(draft: Draft, call: CallRecord, states: readonly string[]): boolean {
+	const child = draft.calls.get(call.child?.tool_call_id ?? "");
+	return child?.state === "AWAITING_APPROVAL" && !states.includes(child.state);
 }
 
 export function dropCall(
@@ -25,6 +35,8 @@ export function dropCall(
 	if (call.child !== null) {
 		// Its own end is on record already; what was to stand in for it does not any more.
 		draft.call({ ...call, state: call.child.kind === "reconcile" ? "OUTCOME_UNKNOWN" : "FAILED", waiting: null });
+		const child = draft.calls.get(call.child.tool_call_id);
+		if (child?.state === "PENDING" || child?.state === "AWAITING_APPROVAL") dropCall(draft, child, reason, rich);
 		return;
 	}
 	if (call.attempts.length > 0) {

@@ -25,7 +25,7 @@ export function followUps(draft: Draft, world: World): void {
 
 function followUp(draft: Draft, call: CallRecord, world: World): void {
 	// A stand-in has no stand-in, and a run that was stopped starts nothing more.
-	if (call.parent_call_id !== null || FINISHED.has(draft.run.status) || draft.turnLeft() === 0) return;
+	if (call.parent_call_id !== null || FINISHED.has(draft.run.status)) return;
 	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
 	if (call.state === "OUTCOME_UNKNOWN") {
 		onUnknown(draft, call, descriptor.on_unknown, world);
@@ -36,7 +36,7 @@ function followUp(draft: Draft, call: CallRecord, world: World): void {
 		call.attempts.some((attempt) => attempt.outcome !== "success" && attempt.error !== null) &&
 		descriptor.effect !== "read" &&
 		!refusedByTool(call);
-	if (fallback === undefined || fallback === "snapshot" || acted) return;
+	if (fallback === undefined || fallback === "snapshot" || acted || draft.turnLeft() === 0) return;
 	const tool = reference(draft, fallback.tool_id);
 	if (tool === null) {
 		note(draft, call, `its fallback \`${fallback.tool_id}\` cannot be used here`);
@@ -65,7 +65,7 @@ function onUnknown(draft: Draft, call: CallRecord, way: string, world: World): v
 	} else if (way === "ask") {
 		draft.call({ ...call, unsettled: true });
 		draft.due("unsettled", call.tool_call_id, draft.kit.now + APPROVAL_TTL_DEFAULT_MS);
-	} else if (way.startsWith("reconcile:")) {
+	} else if (way.startsWith("reconcile:") && draft.turnLeft() > 0) {
 		const tool = reference(draft, way.slice("reconcile:".length));
 		if (tool === null) {
 			note(draft, call, "its status tool cannot be used here");

@@ -35,7 +35,10 @@ function declaredNeeds(draft: Draft, call: CallRecord): GateNeeds | null {
 		definition_hash: call.definition_hash ?? "",
 		data_scope: run.authority.data_scope,
 	};
-	return gateNeeds(descriptor, asked, draft.kit.digest);
+	const needs = gateNeeds(descriptor, asked, draft.kit.digest);
+	// What became of a call is asked anew: an old `not happened` would have the write done twice.
+	const parent = draft.calls.get(call.parent_call_id ?? "");
+	return needs !== null && parent?.child?.kind === "reconcile" ? { ...needs, cache: null, snapshot: null } : needs;
 }
 
 export function enterGate(draft: Draft, call: CallRecord, needs: GateNeeds): void {
@@ -71,8 +74,10 @@ export function leaveAgain(draft: Draft, call: CallRecord): void {
 	// One with a stand-in has ended itself: only its turn waits.
 	if (LIVE.has(state) && child === null) return;
 	// What the tool itself said, whoever's place the call took: a stand-in that acted has acted.
-	if (call.attempts.at(-1)?.outcome === "success") {
-		const stored: Stored = { result: (result ?? null) as Json, notes, at: draft.kit.now, tool_call_id };
+	const last = call.attempts.at(-1);
+	if (last?.outcome === "success") {
+		const at = Date.parse(last.started_at) + (last.duration_ms ?? 0);
+		const stored: Stored = { result: (result ?? null) as Json, notes, at, tool_call_id };
 		leave(draft, call, "success", "done", stored, null);
 		return;
 	}

@@ -8,6 +8,7 @@ import { drop, dropCall } from "./drop.ts";
 import type { StepProblem } from "./effect.ts";
 import type { CallCancelled, Cancelled, Resumed } from "./event.ts";
 import { isOut } from "./flight.ts";
+import { followUps } from "./follow-up.ts";
 import { askAgain } from "./gate.ts";
 import type { World } from "./state.ts";
 import { openTurn, plan, rest } from "./turn.ts";
@@ -27,8 +28,9 @@ export function cancelled(draft: Draft, event: Cancelled): StepProblem | null {
 export function callCancelled(draft: Draft, event: CallCancelled): StepProblem | null {
 	const call = draft.calls.get(event.tool_call_id);
 	if (call === undefined) return { status: 404, code: "not_found", detail: "no such call in the open turn" };
-	if (call.state !== "PENDING" && call.state !== "AWAITING_APPROVAL") {
-		return { status: 409, code: "call_started", detail: `the call is ${call.state} and cannot be taken back` };
+	const { state } = draft.calls.get(call.child?.tool_call_id ?? "") ?? call;
+	if (isOut(state) || (call.state !== "PENDING" && call.state !== "AWAITING_APPROVAL")) {
+		return { status: 409, code: "call_started", detail: `the call is ${state} and cannot be taken back` };
 	}
 	dropCall(draft, call, "run_cancelled", `cancelled by ${event.by}`);
 	advance(draft, event.world);
@@ -57,6 +59,9 @@ export function clockRanOut(draft: Draft, world: World): void {
 		});
 	}
 	drop(draft, "budget_exhausted", session ? "the session's time was spent" : "the turn's time was spent", ["PENDING"]);
+	// What a tool says of an unknown outcome holds here too: it may stop the run, or keep the turn for a person.
+	followUps(draft, world);
+	if (FINISHED.has(draft.run.status)) return;
 	if (session) {
 		rest(draft, "suspended", {
 			code: "session_timeout",
@@ -90,6 +95,7 @@ export function resumed(draft: Draft, event: Resumed): StepProblem | null {
 
 /** A new life of the object: attempts of another boot are orphans, and a plan in flight died with it (decision 5). */
 export function booted(draft: Draft, world: World): void {
+	const { turn } = draft.run;
 	const orphans = [...draft.calls.values()].filter((call) => isOut(call.state) && call.boot_id !== draft.kit.boot_id);
 	for (const call of orphans) recover(draft, call);
 	const asking = [...draft.calls.values()].filter((call) => call.state === "PENDING" && call.gate === "asked");
@@ -97,7 +103,8 @@ export function booted(draft: Draft, world: World): void {
 	if (orphans.length > 0 || asking.length > 0) {
 		advance(draft, world);
 	}
-	if (draft.run.status !== "planning") return;
+	// A turn that was opened just now has asked its planner already.
+	if (draft.run.status !== "planning" || draft.run.turn !== turn) return;
 	if (draft.run.plan_attempts < PLANS_MAX) plan(draft);
 	else rest(draft, "failed", { code: "planner_unavailable", message: "the planner's answer was lost several times" });
 }

@@ -26,6 +26,8 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		return { status: 409, code: "not_awaiting_decision", detail: `the run is ${run.status} and takes no decision` };
 	}
 	const { decision } = event;
+	if (external && decision.tool_calls.length === 0 && (decision.content ?? "").trim() === "")
+		return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
 	draft.set({
 		usage: {
 			...run.usage,
@@ -65,8 +67,6 @@ function answer(draft: Draft, event: Planned): StepProblem | null {
 	}
 	if (event.call_as_text) return correct(draft, event);
 	if (text.trim() === "") {
-		if (draft.run.planner.kind === "external")
-			return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
 		rest(draft, "failed", { code: "planner_empty", message: "the planner answered with nothing" });
 		return null;
 	}

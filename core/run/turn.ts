@@ -129,13 +129,19 @@ function callsOfTurn(draft: Draft): CallRecord[] {
 /** Every provider call gets exactly one tool message, in the planner's order, before the planner is asked again. */
 function closeTurn(draft: Draft, world: World): void {
 	const { turn } = draft.run;
+	const asked = new Map<string, string>();
+	for (const call of draft.calls.values())
+		if (call.superseded_by !== null) asked.set(call.superseded_by, call.tool_call_id);
 	for (const call of callsOfTurn(draft)) {
 		if (call.parent_call_id !== null || call.superseded_by !== null) continue;
+		// An edited call answers the one that the planner made: under its own id the planner would find no result and act again.
+		let answered = call.tool_call_id;
+		for (let before = asked.get(answered); before !== undefined; before = asked.get(answered)) answered = before;
 		draft.message({
 			turn,
 			role: "tool",
 			content: toolMessage(toolMessageInput(call)),
-			tool_call_id: call.tool_call_id,
+			tool_call_id: answered,
 		});
 	}
 	for (const content of draft.run.queued) draft.message({ turn, role: "user", content });

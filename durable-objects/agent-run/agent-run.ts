@@ -16,7 +16,7 @@ import type { StepProblem } from "#core/run/effect.ts";
 import { inFlight } from "#core/run/flight.ts";
 import type { RunState } from "#core/run/state.ts";
 import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
-import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Reply, Wait } from "./api.ts";
+import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Reply, Wait } from "./api.ts";
 import { ApprovalDesk } from "./approval-desk.ts";
 import { definition } from "./definitions.ts";
 import { announceLink } from "./dev-link.ts";
@@ -97,13 +97,14 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		if (state === null) return notFound();
 		if (state.run.planner.kind !== "external")
 			return no(409, "not_external", "this run has a planner of its own and takes no decisions from outside");
+		const world = await runtime.world();
+		// Nothing is awaited from here to the step: two requests under one key are one decision.
 		const hash = ask.idempotency_key === null ? "" : sha256(canonicalJson(ask.decision));
 		const before = ask.idempotency_key === null ? undefined : runtime.store.request(ask.idempotency_key);
 		if (before !== undefined && before.hash !== hash)
 			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another decision");
 		let turn = before?.turn ?? null;
 		if (turn === null) {
-			const world = await runtime.world();
 			const at = runtime.state?.run.turn ?? 0;
 			const { idempotency_key: key } = ask;
 			const step = runtime.step(
@@ -141,13 +142,13 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	): Promise<Reply<RunView>> {
 		const runtime = this.#runtime;
 		if ((await this.#steerable(ask.caller)) === null) return notFound();
+		const world = await runtime.world(true);
 		const key = ask.idempotency_key === null ? null : `say:${ask.idempotency_key}`;
 		const hash = sha256(ask.content);
 		const before = key === null ? undefined : runtime.store.request(key);
 		if (before !== undefined && before.hash !== hash)
 			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another message");
 		if (before === undefined) {
-			const world = await runtime.world(true);
 			const problem = this.#act(
 				runtime.step(
 					{ kind: "said", content: ask.content, world },
@@ -188,21 +189,13 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 
 	async settleOutcome(ask: Parameters<AgentRunApi["settleOutcome"]>[0]): Promise<Reply<RunView>> {
 		if ((await this.#steerable(ask.caller)) === null) return notFound();
+		const world = await this.#runtime.world(true);
 		const call = this.#runtime.store.call(ask.tool_call_id);
 		if (call === undefined) return notFound();
 		const { outcome, result, reason, caller: by } = ask;
 		return (
-			this.#act(
-				this.#runtime.step({
-					kind: "outcome_stated",
-					call,
-					outcome,
-					result,
-					reason,
-					by,
-					world: await this.#runtime.world(true),
-				}),
-			) ?? this.#view()
+			this.#act(this.#runtime.step({ kind: "outcome_stated", call, outcome, result, reason, by, world })) ??
+			this.#view()
 		);
 	}
 
@@ -263,11 +256,14 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return this.#desk.decideLink(ask);
 	}
 
+	async woken(ask: Parameters<AgentRunApi["woken"]>[0]): Promise<void> {
+		await this.#runtime.woken(ask.tool_call_id);
+	}
+
 	/** The event stream: a WebSocket whose first frames are what the client has not seen yet. */
 	override async fetch(request: Request): Promise<Response> {
-		const ask = JSON.parse(request.headers.get("x-belay-ask") ?? "null") as Ask<{ after_seq: number | null }> | null;
-		const state = await this.#runtime.ready();
-		if (ask === null || state === null || !mayRead(ask.caller, state.run)) return new Response(null, { status: 404 });
+		const ask = JSON.parse(request.headers.get("x-belay-ask") ?? "null") as Ask<Listen> | null;
+		if (!ask || !(await this.#readable(ask.caller, ask.creation_ms))) return new Response(null, { status: 404 });
 		if (request.headers.get("upgrade") !== "websocket") return new Response(null, { status: 426 });
 		return this.#runtime.stream.open(ask.after_seq ?? 0);
 	}
@@ -284,7 +280,8 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		await this.#runtime.alarm();
 	}
 
-	async #readable(caller: Caller): Promise<RunState | null> {
+	async #readable(caller: Caller, creation_ms = 0): Promise<RunState | null> {
+		await this.#runtime.waiters.until(() => this.#runtime.state !== null, creation_ms);
 		const state = await this.#runtime.ready();
 		return state !== null && mayRead(caller, state.run) ? state : null;
 	}

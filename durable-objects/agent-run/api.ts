@@ -59,6 +59,11 @@ export type CreateRun = {
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
 };
+/**
+ * From where to send the log. `creation_ms`: how long to wait for a run that is about to be created, because the planner's
+ * text is in no log and only who listens before the first turn gets all of it.
+ */
+export type Listen = { readonly after_seq: number | null; readonly creation_ms?: number };
 /** How long an answer may wait for the run to rest, ms; 0: answer at once. */
 export type Wait = { readonly wait_ms: number };
 
@@ -129,6 +134,8 @@ export interface AgentRunApi {
 		decision: "approve" | "deny";
 		reason: string | null;
 	}): Promise<Reply<ApprovalView>>;
-	/** The event stream: a WebSocket upgrade with `x-belay-ask` (an Ask with `after_seq`) as JSON; frames are `{seq, event, data}`. */
+	/** From another run's object: a place of its concurrency class is free for this call. A call that moved on gives it back. */
+	woken(ask: { v: 1; tool_call_id: string }): Promise<void>;
+	/** The event stream: a WebSocket upgrade with `x-belay-ask` (an Ask of `Listen`) as JSON; frames are `{seq, event, data}`. */
 	fetch(request: Request): Promise<Response>;
 }

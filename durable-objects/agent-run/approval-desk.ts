@@ -94,7 +94,11 @@ export class ApprovalDesk {
 		// Looked at again after the awaits: two clicks arrive as two requests.
 		const opened = this.#links.open(ask.token);
 		if (!opened.ok) return opened;
-		if (by === undefined) return no(403, "forbidden", "the approver is not registered any more");
+		// A link outlives its person's last key; only control knows who was revoked.
+		if (world.lease === null)
+			return no(503, "control_unavailable", "the tenant's control could not be reached; try again");
+		if (by === undefined || world.lease.revoked_principals.includes(by.principal_id))
+			return no(403, "forbidden", "the approver is not registered any more");
 		const { approval, token_hash } = opened.value;
 		const { approval_id, tool_id, tool_call_id, input_hash } = approval;
 		const step = this.#runtime.step(

@@ -5,43 +5,46 @@
 import { type ConcurrencyClass, FairQueue } from "#core/invoke/fair-queue.ts";
 import { TOOL_TIMEOUT_MAX_MS } from "#core/limits.ts";
 
-type Holder = { readonly wake: () => Promise<void>; readonly since: number };
+/**
+ * Tells a call's run that it has a place now. It is the releasing object that asks, over its own stub: the runtime lets no
+ * object do another's I/O, so a closure of the waiting one would fail here and its place be lost to it.
+ */
+export type Wake = (tool_call_id: string) => Promise<void>;
 
 class Places {
 	readonly #queue = new FairQueue();
-	readonly #holders = new Map<string, Holder>();
+	/** When each call asked last, oldest first. */
+	readonly #since = new Map<string, number>();
 
-	/** True: the call has a place. False: it waits in line and `wake` is called when it has one. Repeatable. */
-	take(concurrency: ConcurrencyClass, tenant_id: string, tool_call_id: string, wake: () => Promise<void>): boolean {
-		this.#sweep();
-		this.#holders.set(tool_call_id, { wake, since: Date.now() });
+	/** True: the call has a place. False: it waits in line and is woken when it has one. Repeatable. */
+	take(concurrency: ConcurrencyClass, tenant_id: string, tool_call_id: string, wake: Wake): boolean {
+		this.#sweep(wake);
+		this.#since.delete(tool_call_id);
+		this.#since.set(tool_call_id, Date.now());
 		return this.#queue.tryTake(concurrency, tenant_id, tool_call_id);
 	}
 
-	release(tool_call_id: string): void {
-		this.#holders.delete(tool_call_id);
-		for (const next of this.#queue.release(tool_call_id)) {
-			// Another object's step: it must not run inside this one's, and its fault is its own.
-			void this.#wake(next);
-		}
+	/** Gives the call's place back, or its place in the line: a call that ended there would be given one that it never leaves. */
+	release(tool_call_id: string, wake: Wake): void {
+		this.#since.delete(tool_call_id);
+		for (const next of this.#queue.cancel(tool_call_id)) void this.#hand(next, wake);
 	}
 
-	async #wake(tool_call_id: string): Promise<void> {
+	async #hand(tool_call_id: string, wake: Wake): Promise<void> {
 		try {
-			const holder = this.#holders.get(tool_call_id);
-			if (holder === undefined) this.release(tool_call_id);
-			else await holder.wake();
+			await wake(tool_call_id);
 		} catch {
-			this.release(tool_call_id);
+			// It looks again by its own timer; until then the place is the next one's.
+			this.release(tool_call_id, wake);
 		}
 	}
 
 	/** No attempt lasts longer than the longest tool limit: a place held longer belongs to nobody any more. */
-	#sweep(): void {
+	#sweep(wake: Wake): void {
 		const before = Date.now() - TOOL_TIMEOUT_MAX_MS - 60_000;
-		for (const [id, { since }] of this.#holders) {
+		for (const [id, since] of this.#since) {
 			if (since > before) break;
-			this.release(id);
+			this.release(id, wake);
 		}
 	}
 }

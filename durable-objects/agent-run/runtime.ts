@@ -7,15 +7,17 @@ import { D1EvidenceLedger } from "#adapters/d1/d1-evidence-ledger.ts";
 import { R2Artifacts } from "#adapters/r2/r2-artifacts.ts";
 import { storeLargeResult } from "#adapters/r2/store-large-result.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
-import { hex } from "#core/ids.ts";
+import { hex, runOf } from "#core/ids.ts";
 import { invariant } from "#core/invariant.ts";
 import { APPROVAL_FLUSH_MS } from "#core/limits.ts";
 import type { Effect, LogRow } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import { isOut } from "#core/run/flight.ts";
 import type { Kit } from "#core/run/kit.ts";
-import type { RunState, World } from "#core/run/state.ts";
+import type { DueKind, RunState, World } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
+import { LIVE } from "#core/run/view.ts";
+import type { AgentRunApi } from "./api.ts";
 import { type Alongside, apply, type Holder } from "./apply.ts";
 import { type Invokers, invokeTool } from "./choke-point.ts";
 import { definition, offer } from "./definitions.ts";
@@ -81,7 +83,11 @@ export class Runtime {
 	/** Before anything else in a new life: attempts of the last one are recovered by class of call (I9). */
 	async ready(): Promise<RunState | null> {
 		if (this.state !== null) {
-			this.#recovered ??= this.#recover();
+			// A recovery that failed is tried by the next request; remembered, its fault would answer all of this life.
+			this.#recovered ??= this.#recover().catch((error: unknown) => {
+				this.#recovered = null;
+				throw error;
+			});
 			await this.#recovered;
 		}
 		return this.state;
@@ -102,8 +108,7 @@ export class Runtime {
 			tenant_id,
 			boot_id: this.#boot_id,
 			tool: (definition_hash) => definition(this.store, definition_hash),
-			takePlace: (concurrency, tool_call_id) =>
-				places.take(concurrency, tenant_id, tool_call_id, () => this.#woken(tool_call_id)),
+			takePlace: (concurrency, tool_call_id) => places.take(concurrency, tenant_id, tool_call_id, this.#wake),
 		});
 	}
 	#tenant_id: string | null = null;
@@ -149,13 +154,21 @@ export class Runtime {
 		const announced: Promise<void>[] = [];
 		if (step.rows.length > 0) {
 			this.stream.publish(step.rows.flatMap((row): LogRow[] => (row.table === "log" ? [row.doc] : [])));
-			for (const row of step.rows) if (row.table === "call") this.recent.remember(row.doc);
+			for (const row of step.rows) {
+				if (row.table !== "call") continue;
+				this.recent.remember(row.doc);
+				// What ended while it stood in line leaves the line; what is out gives its place back itself.
+				const { tool_call_id, state } = row.doc;
+				if (!LIVE.has(state) && !this.#flights.has(tool_call_id)) places.release(tool_call_id, this.#wake);
+			}
 			this.flusher.soon();
 		}
 		for (const effect of step.effects) {
 			if (effect.kind === "announce") announced.push(this.#announce(effect.approval_id));
 			else this.#perform(effect);
 		}
+		// Nobody waits for the answer of a planner whose run was stopped.
+		if (this.state?.run.status !== "planning") this.#planning?.abort();
 		this.waiters.look();
 		return { ...step, announced: Promise.all(announced).then(() => undefined) };
 	}
@@ -197,7 +210,7 @@ export class Runtime {
 		const { descriptor } = tool.version;
 		const answer = await invokeTool(this.#invokers, { run: state.run, call, attempt, timeout_ms, tool }, cancel);
 		clearTimeout(timer);
-		places.release(call.tool_call_id);
+		places.release(call.tool_call_id, this.#wake);
 		const { tenant_id, run_id } = state.run;
 		const place = { tenant_id, run_id, tool_call_id: call.tool_call_id };
 		const outcome = await storeLargeResult(answer, place, this.#artifacts);
@@ -208,10 +221,19 @@ export class Runtime {
 		this.step({ kind: "settled", tool_call_id: call.tool_call_id, attempt, outcome, world: await this.world() });
 	}
 
+	/** Hands a place on to the next call, whosever run it is of. */
+	readonly #wake = async (tool_call_id: string): Promise<void> => {
+		const run_id = runOf(tool_call_id);
+		invariant(run_id !== undefined, "a call id names its run");
+		await (this.#env.AGENT_RUN.getByName(run_id) as unknown as AgentRunApi).woken({ v: 1, tool_call_id });
+	};
+
 	/** A place of the call's concurrency class is free for it now. */
-	async #woken(tool_call_id: string): Promise<void> {
-		if ((await this.ready()) === null) return;
-		this.step({ kind: "due", what: "start", ref: tool_call_id, world: await this.world() });
+	async woken(tool_call_id: string): Promise<void> {
+		if ((await this.ready()) !== null)
+			this.step({ kind: "due", what: "start", ref: tool_call_id, world: await this.world() });
+		// Not started after all: it asks again when it may start, and keeps nobody from the place until then.
+		if (!this.#flights.has(tool_call_id)) places.release(tool_call_id, this.#wake);
 	}
 
 	async #enter({ call, needs, hold_ms }: Extract<Effect, { kind: "enter" }>): Promise<void> {
@@ -265,13 +287,14 @@ export class Runtime {
 	async alarm(): Promise<void> {
 		this.store.timers.rang();
 		if ((await this.ready()) === null) return;
-		const due = this.store.timers.due(Date.now());
-		for (const { kind, ref } of due) {
-			if (kind === "flush") this.#ctx.waitUntil(this.flusher.flush());
-			else if (kind === "leave")
-				this.step({ kind: "due", what: kind, ref, call: this.store.call(ref) ?? null, world: await this.world() });
-			else this.step({ kind: "due", what: kind, ref, world: await this.world() });
-		}
-		this.store.timers.arm(Date.now());
+		await this.store.timers.serve(Date.now, (kind, ref) => this.#serve(kind, ref));
+	}
+
+	async #serve(kind: DueKind, ref: string): Promise<void> {
+		// Moves its own timer: left in the past, it would ring again at once for as long as D1 takes.
+		if (kind === "flush") return this.flusher.soon();
+		const world = await this.world();
+		if (kind === "leave") this.step({ kind: "due", what: kind, ref, call: this.store.call(ref) ?? null, world });
+		else this.step({ kind: "due", what: kind, ref, world });
 	}
 }

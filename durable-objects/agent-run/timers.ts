@@ -1,6 +1,6 @@
 /**
  * The run's timers: a table, and the one alarm over it (decision 5). They are written in the transaction of the step that
- * wants them, and `setAlarm` rolls back with it. Serves nothing; says what is due. Used by the run's store.
+ * wants them, and `setAlarm` rolls back with it. Knows nothing of what a timer is for. Used by the run's store.
  */
 import type { DueKind } from "#core/run/state.ts";
 import { chunks } from "./chunks.ts";
@@ -9,6 +9,8 @@ export type Timer = { readonly kind: DueKind; readonly ref: string; readonly at:
 
 /** Three bound values each, and SQLite in an object binds 100 at most. */
 const TIMERS_PER_STATEMENT = 30;
+/** When a timer that could not be served is looked at again, ms. */
+const RETRY_MS = 10_000;
 
 export class Timers {
 	readonly #storage: DurableObjectStorage;
@@ -85,8 +87,25 @@ export class Timers {
 		this.#armed = null;
 	}
 
+	/**
+	 * Serves what is due, oldest first, each in a try of its own, and sets the alarm again: one that cannot be served must not
+	 * bar those behind it, and the platform gives an alarm up that fails a few times.
+	 */
+	async serve(clock: () => number, one: (kind: DueKind, ref: string) => Promise<void>): Promise<void> {
+		for (const { kind, ref } of this.#ripe(clock())) {
+			try {
+				await one(kind, ref);
+			} catch (error) {
+				const name = error instanceof Error ? error.name : typeof error;
+				console.error(JSON.stringify({ level: "error", what: "a timer could not be served", kind, error: name }));
+				this.write([{ kind, ref, at: clock() + RETRY_MS }], clock());
+			}
+		}
+		this.arm(clock());
+	}
+
 	/** Timers that are due, oldest first; they stay until the step that serves them takes them out. */
-	due(now: number): { kind: DueKind; ref: string }[] {
+	#ripe(now: number): { kind: DueKind; ref: string }[] {
 		return this.#sql
 			.exec<{ kind: DueKind; ref: string }>("SELECT kind, ref FROM due WHERE at <= ? ORDER BY at LIMIT 100", now)
 			.toArray();

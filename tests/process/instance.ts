@@ -89,11 +89,12 @@ export class Instance {
 	/** Starts and waits for the ready line; what the credentials file said at that moment is what tests use. */
 	static async start(folder: string, env: Record<string, string> = {}): Promise<Instance> {
 		const started = npm("start", { BELAY_STATE_DIR: folder, PORT: "0", ...env });
-		let over = false;
-		void started.ended.then(() => (over = true));
+		let over: { readonly code: number | null } | null = null;
+		void started.ended.then((code) => (over = { code }));
 		await until("ready line", READY_WAIT_MS, () => {
 			if (/^ready on http/m.test(started.output())) return true;
-			if (over) throw new Error(`it ended instead of starting:\n${started.output()}`);
+			if (over !== null)
+				throw new Error(`it ended (${JSON.stringify(over)}) instead of starting:\n${started.output()}`);
 			return undefined;
 		});
 		const credentials = JSON.parse(readFileSync(join(folder, "dev-credentials.json"), "utf8")) as Credentials;

@@ -93,6 +93,7 @@ describe(`${KILLS} times kill -9`, () => {
 			await life.kill();
 			await Promise.all([...work, approving]);
 			underWay += upstream.received.length;
+			if ((kill + 1) % 10 === 0) console.log(`${kill + 1} kills, ${upstream.received.length} requests`);
 			instance = await Instance.start(folder, { ...env, PORT: String(port) });
 		}
 

@@ -19,7 +19,7 @@ export const ACTIONS: readonly Action[] = [
 	{ name: "much time", weight: 3, act: (town) => time(town, town.dice.below(120_000)) },
 	{
 		name: "days",
-		weight: 0.3,
+		weight: 0.8,
 		act: (town) => time(town, APPROVAL_TTL_DEFAULT_MS - 5_000 + town.dice.below(10_000)),
 	},
 	{ name: "ring", weight: 4, act: (town, run) => town.ring(run) },

@@ -40,9 +40,8 @@ export class RunTwin {
 	logged = 0;
 	/** Tool messages by call. */
 	readonly answers = new Map<string, number>();
-	/** Tool messages by turn, and calls that the planner made in it. */
-	readonly answered = new Map<number, number>();
-	readonly asked = new Map<number, number>();
+	/** The calls that the planner made, by turn and by the ids that it will find their answers under. */
+	readonly asked = new Map<number, readonly string[]>();
 	readonly #dice: Dice;
 
 	constructor(name: string, planner: PlannerKind, dice: Dice) {
@@ -122,10 +121,14 @@ export class RunTwin {
 				return;
 			case "message":
 				if (row.doc.role === "assistant" && row.doc.tool_calls !== undefined)
-					this.asked.set(row.doc.turn, row.doc.tool_calls.length);
-				if (row.doc.role !== "tool") return;
-				this.answers.set(row.doc.tool_call_id ?? "", (this.answers.get(row.doc.tool_call_id ?? "") ?? 0) + 1);
-				this.answered.set(row.doc.turn, (this.answered.get(row.doc.turn) ?? 0) + 1);
+					this.asked.set(
+						row.doc.turn,
+						row.doc.tool_calls.map((one) => one.tool_call_id),
+					);
+				if (row.doc.role === "tool") {
+					const id = row.doc.tool_call_id ?? "";
+					this.answers.set(id, (this.answers.get(id) ?? 0) + 1);
+				}
 				return;
 			case "log":
 				this.#log(row.doc);

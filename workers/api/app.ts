@@ -10,6 +10,7 @@ import { pages } from "./pages/routes.tsx";
 import { approvals } from "./routes/approvals.ts";
 import { artifacts } from "./routes/artifacts.ts";
 import { channels } from "./routes/channels.ts";
+import { chat } from "./routes/chat-completions.ts";
 import { halts } from "./routes/halts.ts";
 import { keys } from "./routes/keys.ts";
 import { roleBindings, roles } from "./routes/roles.ts";
@@ -20,6 +21,7 @@ import { tools } from "./routes/tools.ts";
 
 const nouns = [
 	runs,
+	chat,
 	approvals,
 	artifacts,
 	tools,

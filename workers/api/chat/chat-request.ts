@@ -40,20 +40,36 @@ const ignored = Object.fromEntries(IGNORED.map((name) => [name, z.unknown().opti
 const unsupported = z.null().optional();
 
 const text = z.string().max(TEXT_MAX_CHARS);
-const content = z.union([text, z.array(z.object({ type: z.literal("text"), text })).min(1).max(PARTS_MAX)]);
+const content = z.union([
+	text,
+	z
+		.array(z.object({ type: z.literal("text"), text }))
+		.min(1)
+		.max(PARTS_MAX),
+]);
 const calls = z.array(z.unknown()).nullish();
 
 /** Unknown members of a message are dropped: clients send back what they got, `refusal` and `annotations` included. */
 const message = z.discriminatedUnion("role", [
 	z.object({ role: z.enum(["system", "developer", "user"]), content }),
-	z.object({ role: z.literal("assistant"), content: content.nullish(), tool_calls: calls, function_call: z.unknown() }),
+	z.object({
+		role: z.literal("assistant"),
+		content: content.nullish(),
+		tool_calls: calls,
+		function_call: z.unknown().optional(),
+	}),
 	// taken here only to be refused with a reason of its own: nobody outside says what a tool answered
-	z.object({ role: z.enum(["tool", "function"]) }),
+	z.object({ role: z.literal("tool") }),
+	z.object({ role: z.literal("function") }),
 ]);
 export type ChatMessage = z.infer<typeof message>;
 
 export const chatRequest = z.strictObject({
-	model: z.string().min(1).max(128).describe("passed on to the planner; `belay` is the model this deployment is set to"),
+	model: z
+		.string()
+		.min(1)
+		.max(128)
+		.describe("passed on to the planner; `belay` is the model this deployment is set to"),
 	messages: z.array(message).min(1).max(MESSAGES_MAX).describe("text only; a new run begins with a user's message"),
 	stream: z.boolean().nullish(),
 	stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
@@ -66,8 +82,8 @@ export const chatRequest = z.strictObject({
 	logprobs: z.literal(false).nullish(),
 	tools: calls,
 	functions: calls,
-	tool_choice: z.unknown(),
-	function_call: z.unknown(),
+	tool_choice: z.unknown().optional(),
+	function_call: z.unknown().optional(),
 	audio: unsupported,
 	logit_bias: unsupported,
 	prediction: unsupported,

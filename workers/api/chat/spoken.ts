@@ -22,7 +22,12 @@ export function spoken(body: ChatRequest): Said[] {
 export function opening(messages: readonly Said[]): { goal: string; history: readonly Said[] } {
 	const last = messages.at(-1);
 	if (last?.role !== "user")
-		throw invalidField("/messages", "value_invalid", "the last message is not a user's text", "a `user` message last");
+		throw invalidField(
+			"/messages",
+			"semantic_violation",
+			"the last message is not a user's text",
+			"a `user` message last",
+		);
 	return { goal: last.content, history: messages.slice(0, -1) };
 }
 
@@ -42,8 +47,8 @@ export function continuation(messages: readonly Said[], goal: string): string | 
 function said(message: ChatMessage, index: number): Said {
 	if (message.role === "tool" || message.role === "function") throw unsupported(`/messages/${index}/role`);
 	const role = message.role === "developer" ? "system" : message.role;
-	const { content } = message;
-	const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text).join("\n");
+	const content = message.content ?? "";
+	const text = typeof content === "string" ? content : content.map((part) => part.text).join("\n");
 	if (text.length > TEXT_MAX_CHARS) throw tooLong(`/messages/${index}/content`);
 	return { role, content: text };
 }
@@ -54,7 +59,7 @@ function refuseTools(body: ChatRequest): void {
 		const choice = body[name] ?? "auto";
 		// `none` and `required` speak of tools that the caller brought; the governed ones are not its to switch
 		if (choice !== "auto")
-			throw invalidField(`/${name}`, "value_invalid", "the tools are Belay's to offer", "`auto`, or nothing");
+			throw invalidField(`/${name}`, "enum_out_of_range", "the tools are Belay's to offer", "`auto`, or nothing");
 	}
 	for (const [index, message] of body.messages.entries()) {
 		if (message.role !== "assistant") continue;
@@ -66,7 +71,7 @@ function refuseTools(body: ChatRequest): void {
 function unsupported(field: string): ApiProblem {
 	const error = "tools of the caller are not taken here; register them with Belay, or leave them out";
 	return new ApiProblem(422, "caller_tools_unsupported", error, {
-		errors: [{ error, field, issue: "value_invalid", expected: "no tools, calls or tool results", hint: "" }],
+		errors: [{ error, field, issue: "schema_violation", expected: "no tools, calls or tool results", hint: "" }],
 	});
 }
 

@@ -34,7 +34,7 @@ export async function createRunFrom(c: Ctx, body: CreateRunBody): Promise<RunVie
  * Decision 21: a given id is bound to the principal at first use. A fresh one follows from the run id, so that a repeated
  * request names the same session, and is bound as well: nobody who reads it somewhere can take it over.
  */
-async function session(c: Ctx, given: string | undefined, run_id: string): Promise<string> {
+export async function session(c: Ctx, given: string | undefined, run_id: string): Promise<string> {
 	const { tenant_id, principal_id } = c.get("caller");
 	const session_id = given ?? `sess_${hex(tenantMac(c.env, tenant_id, ["session", run_id]).subarray(0, 16))}`;
 	const bound = await new D1Sessions(c.env.DB).bind(tenant_id, session_id, principal_id, new Date().toISOString());

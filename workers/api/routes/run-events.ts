@@ -49,7 +49,7 @@ function lastSeen(id: string | undefined): number | null {
 }
 
 /** JSON for a header, which takes no character beyond Latin-1: a name may hold any. */
-function asciiJson(value: unknown): string {
+export function asciiJson(value: unknown): string {
 	return JSON.stringify(value).replace(
 		/[\u007f-\uffff]/g,
 		(one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,

@@ -1,0 +1,64 @@
+/** A chat completion and its chunks as OpenAI clients read them. Shapes only; called by `routes/chat-completions.ts`. */
+import * as z from "zod";
+import { runPart } from "#core/ids.ts";
+import type { RunView } from "#core/run/view.ts";
+
+const usage = z.object({
+	prompt_tokens: z.number().int(),
+	completion_tokens: z.number().int(),
+	total_tokens: z.number().int(),
+});
+export type Usage = z.infer<typeof usage>;
+
+export const chatCompletion = z.object({
+	id: z.string(),
+	object: z.literal("chat.completion"),
+	created: z.number().int(),
+	model: z.string(),
+	choices: z.array(
+		z.object({
+			index: z.literal(0),
+			message: z.object({ role: z.literal("assistant"), content: z.string(), refusal: z.null() }),
+			logprobs: z.null(),
+			finish_reason: z.literal("stop"),
+		}),
+	),
+	usage,
+});
+
+/** The members that an answer and every chunk of it share. */
+export type Head = { readonly id: string; readonly created: number; readonly model: string };
+
+/** `run` as it was when the request had been taken: one run answers many requests, and its log tells them apart. */
+export function headOf(run: RunView, now_ms: number): Head {
+	const id = `chatcmpl-${runPart(run.run_id)}-${run.seq}`;
+	return { id, created: Math.floor(now_ms / 1000), model: run.planner.model ?? DEFAULT_MODEL };
+}
+
+/** The name by which a client asks for the model that this deployment is set to. */
+export const DEFAULT_MODEL = "belay";
+
+/** What this request used: a run counts over all of its turns. */
+export function usageSince(before: RunView["usage"] | null, after: RunView["usage"]): Usage {
+	const prompt_tokens = after.prompt_tokens - (before?.prompt_tokens ?? 0);
+	const completion_tokens = after.completion_tokens - (before?.completion_tokens ?? 0);
+	return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+}
+
+export const completion = (head: Head, content: string, used: Usage): z.infer<typeof chatCompletion> => ({
+	...head,
+	object: "chat.completion",
+	choices: [
+		{ index: 0, message: { role: "assistant", content, refusal: null }, logprobs: null, finish_reason: "stop" },
+	],
+	usage: used,
+});
+
+type Delta = { readonly role?: "assistant"; readonly content?: string };
+
+/** One chunk. With usage asked for, every chunk has the member, and the last one without choices has its value. */
+export function chunk(head: Head, delta: Delta | null, end: boolean, usage: Usage | null | undefined): object {
+	const choices =
+		delta === null ? [] : [{ index: 0, delta, logprobs: null, finish_reason: end ? ("stop" as const) : null }];
+	return { ...head, object: "chat.completion.chunk", choices, ...(usage === undefined ? {} : { usage }) };
+}
