@@ -52,8 +52,11 @@ export const PLANNER_OUTPUT_MAX_CHARS = 2_097_152;
 export const PLANNER_IDLE_MS = 60_000;
 /** Decision 9: tool fetches in flight per run. */
 export const CALLS_IN_FLIGHT_MAX = 4;
-/** A watchdog fires this long after an attempt's own limit: later than the limit itself, so it only finds lost attempts. */
-export const WATCHDOG_GRACE_MS = 5_000;
+/**
+ * A watchdog fires this long after an attempt's own limit: later than the limit, the storing of a large result (10 s) and a
+ * report to the gate (1 s) together, so it only finds lost attempts.
+ */
+export const WATCHDOG_GRACE_MS = 15_000;
 /** Request body of the API. D1 and Durable Object rows stop at 2 MB; larger inputs are uploads, not JSON. */
 export const BODY_MAX_BYTES = 1_048_576;
 /** Arguments of one call as text. */
@@ -93,7 +96,7 @@ export const ENGINE_INSTANCES_MAX = 2;
 export const ENGINE_MEMORY_MAX_PAGES = 512;
 /** Result of one sandbox run as JSON text. It travels whole between isolates, so it stays well below RESULT_MAX_BYTES. */
 export const SANDBOX_RESULT_MAX_BYTES = 2_097_152;
-/** SQL text in an argument (`x-belay-kind: sql`), as long as a registered statement may be; four readings of it take some 50 ms at worst. */
+/** SQL text in an argument (`x-belay-kind: sql`), as long as a registered statement may be; four readings of it take some 70 ms at worst on a busy machine. */
 export const SQL_TEXT_MAX_CHARS = 20_000;
 export const SOURCE_MAX_BYTES = 131_072;
 export const STDOUT_MAX_BYTES = 65_536;

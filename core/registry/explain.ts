@@ -73,7 +73,7 @@ export function explain(
 		(at) => Object.values(own(read[at]?.node, read[at]?.keyword ?? "") ?? []).length,
 		(keyword) => WRAPPERS.has(keyword),
 	);
-	const noise = [...hidden, ...read.filter(countsItems).map(containsPrefix)];
+	const isHidden = hiddenBy([...hidden, ...read.filter(countsItems).map(containsPrefix)]);
 	const found = new Map<string, FieldError>();
 	const add = (error: FieldError): void => {
 		const key = `${error.field}\n${error.issue}`;
@@ -81,7 +81,7 @@ export function explain(
 	};
 	const unknown: Unit[] = [];
 	for (const [at, unit] of read.entries()) {
-		if (WRAPPERS.has(unit.keyword) || told.has(at) || noise.some((prefix) => isInside(unit, prefix))) continue;
+		if (WRAPPERS.has(unit.keyword) || told.has(at) || isHidden(unit)) continue;
 		const tags = tagged.get(at);
 		if (tags !== undefined)
 			add(
@@ -143,9 +143,24 @@ const containsPrefix = (unit: Unit): Hidden => ({
 	field: unit.field,
 });
 
-const isInside = (unit: Unit, prefix: Hidden): boolean =>
-	unit.location.startsWith(`${prefix.location}/`) &&
-	(unit.field === prefix.field || unit.field.startsWith(`${prefix.field}/`));
+/** By place, so that a list of a thousand wrong items does not compare each of its units with each of its branches. */
+function hiddenBy(prefixes: readonly Hidden[]): (unit: Unit) => boolean {
+	const fieldsAt = new Map<string, Set<string>>();
+	for (const { location, field } of prefixes) fieldsAt.set(location, (fieldsAt.get(location) ?? new Set()).add(field));
+	return (unit) =>
+		above(unit.location).some((place) => {
+			const fields = fieldsAt.get(place);
+			return fields !== undefined && [unit.field, ...above(unit.field)].some((field) => fields.has(field));
+		});
+}
+
+/** All pointers that lead to this one, the nearest first. */
+function above(pointer: string): string[] {
+	const found: string[] = [];
+	for (let cut = pointer.lastIndexOf("/"); cut >= 0; cut = cut === 0 ? -1 : pointer.lastIndexOf("/", cut - 1))
+		found.push(pointer.slice(0, cut));
+	return found;
+}
 
 function missing(unit: Unit, root: JsonObject, value: Json, locale: Locale): FieldError[] {
 	const holder = atPointer(value, unit.field);

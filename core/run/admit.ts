@@ -11,6 +11,7 @@ import { freeze } from "../normalize/freeze.ts";
 import { normalize } from "../normalize/normalize.ts";
 import { readArguments } from "../planner/arguments.ts";
 import { fillPlaceholders } from "../planner/placeholders.ts";
+import { validCall } from "../planner/repair-guard.ts";
 import { judgeCall, judgeTool, mostRestrictive, type Verdict } from "../policy/permits.ts";
 import type { PlannedCall } from "../ports.ts";
 import type { FieldError } from "../refusal.ts";
@@ -50,7 +51,7 @@ export function admit(draft: Draft, planned: PlannedCall, index: number, admissi
 	// P1: permission comes before anything looks at the arguments, and its answer is the unknown tool's (decision 20).
 	const permitted = judgeTool(draft.run.authority, tool.version.descriptor);
 	if (permitted.decision === "deny") {
-		return refuse(draft, identified, "policy", "unknown_tool", [unknownTool(planned.name)], permitted.reason);
+		return refuse(draft, call, "policy", "unknown_tool", [unknownTool(planned.name)], permitted.reason);
 	}
 	if (admission.cut) {
 		const hint = "the response ended by its length limit and nothing of it ran; send the call again, smaller";
@@ -126,12 +127,14 @@ export function judgeArguments(
 		},
 		draft.kit.digest,
 	);
+	draft.set({ repair_guard: validCall(draft.run.repair_guard, call.function_name) });
 	const frozen: CallRecord = {
 		...call,
 		arguments: normal.arguments,
 		frozen: normal.arguments,
 		input_hash,
 		notes: normal.notes,
+		security_flags: normal.flags,
 	};
 	if (draft.run.denied.some((denied) => denied.tool_id === call.tool_id && denied.input_hash === input_hash)) {
 		const hint = "a person has decided against exactly this call in this run; do not ask for it again";
@@ -229,6 +232,7 @@ export function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool |
 		frozen: null,
 		boot_id: null,
 		rule_ids: [],
+		security_flags: [],
 		policy_rev: null,
 		deadline_at: null,
 		running_logged: false,

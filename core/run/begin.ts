@@ -1,5 +1,7 @@
 /** A run's first step, and the later words of its user. */
 import { GENESIS } from "../evidence/chain.ts";
+import { EMPTY_LOOP_GUARD } from "../planner/loop-guard.ts";
+import { EMPTY_REPAIR_GUARD } from "../planner/repair-guard.ts";
 import type { FieldError } from "../refusal.ts";
 import { advance } from "./advance.ts";
 import type { Draft } from "./draft.ts";
@@ -41,6 +43,9 @@ export function unborn(event: Created, kit: Kit): RunState {
 		usage: { prompt_tokens: 0, completion_tokens: 0, tool_definition_tokens: 0 },
 		clocks: { turn_spent_ms: 0, session_spent_ms: 0, since: event.planner.kind === "external" ? null : kit.now },
 		denied: [],
+		loop_guard: EMPTY_LOOP_GUARD,
+		repair_guard: EMPTY_REPAIR_GUARD,
+		repair_stop: null,
 		queued: [],
 		next_message: 1,
 		next_call: 1,

@@ -5,6 +5,7 @@
 
 import { toolCallId } from "../ids.ts";
 import type { JsonObject } from "../json.ts";
+import { TOOL_TIMEOUT_MIN_MS } from "../limits.ts";
 import { judgeTool, permits } from "../policy/permits.ts";
 import type { Caller } from "../principal.ts";
 import { judgeArguments } from "./admit.ts";
@@ -17,6 +18,7 @@ import { standingOf } from "./expiry.ts";
 import { refuse } from "./refuse.ts";
 import { start } from "./start.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
+import { rest } from "./turn.ts";
 
 const problem = (status: number, code: string, detail: string, extra?: JsonObject): StepProblem =>
 	extra === undefined ? { status, code, detail } : { status, code, detail, extra };
@@ -40,7 +42,14 @@ export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProbl
 	const call = draft.calls.get(approval.tool_call_id);
 	if (call?.state !== "AWAITING_APPROVAL")
 		return problem(409, "approval_superseded", "the call does not wait for a decision any more");
-	const decision = { by: event.by.name, decision: event.decision, reason: event.reason, at: draft.at, via: event.via };
+	const decision = {
+		by: event.by.name,
+		principal_id: event.by.principal_id,
+		decision: event.decision,
+		reason: event.reason,
+		at: draft.at,
+		via: event.via,
+	};
 	const decided: ApprovalRecord = {
 		...approval,
 		status: event.decision === "approve" ? "approved" : "denied",
@@ -62,6 +71,14 @@ export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProbl
 	if (status === "awaiting_approval") draft.set({ clocks: { ...clocks, turn_spent_ms: 0 } });
 	const pending: CallRecord = { ...call, state: "PENDING" };
 	draft.call(pending);
+	if (draft.sessionLeft() < TOOL_TIMEOUT_MIN_MS) {
+		// No time to act in: the break point comes now, with the grant unspent; what was approved starts on resume.
+		rest(draft, "suspended", {
+			code: "session_timeout",
+			message: "the session's time is spent; resume to go on from here",
+		});
+		return null;
+	}
 	start(draft, pending, event.world);
 	const after = draft.calls.get(call.tool_call_id);
 	advance(draft, event.world);
@@ -81,7 +98,9 @@ function deny(
 	const recorded = evidenceOf(draft, ended, "denied", { reason: error.message, permission_decision: "deny" });
 	draft.call({ ...ended, evidence_id: recorded.evidence_id });
 	if (state === "DENIED" && call.input_hash !== null) {
-		draft.set({ denied: [...draft.run.denied, { tool_id: call.tool_id, input_hash: call.input_hash }] });
+		const { tool_id, input_hash } = call;
+		const known = draft.run.denied.some((one) => one.tool_id === tool_id && one.input_hash === input_hash);
+		if (!known) draft.set({ denied: [...draft.run.denied, { tool_id, input_hash }] });
 	}
 }
 

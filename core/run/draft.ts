@@ -64,11 +64,14 @@ export class Draft {
 		this.#run = { ...this.#run, ...change };
 	}
 
-	/** Moves the run to a status, says so, and lets its clocks run or stand. */
-	status(next: RunStatus, change: Partial<RunRecord> = {}): void {
+	/**
+	 * Moves the run to a status, says so, and lets its clocks run or stand. They stand while it rests, and, `halted`, while
+	 * everything that moves waits for a halt to end (decision 6).
+	 */
+	status(next: RunStatus, change: Partial<RunRecord> = {}, halted = false): void {
 		const before = this.#run;
 		const { since } = before.clocks;
-		const rests = RESTING.has(next);
+		const rests = RESTING.has(next) || halted;
 		const spent = since === null ? 0 : this.kit.now - since;
 		let clocks = before.clocks;
 		if (rests && since !== null) {

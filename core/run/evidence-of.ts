@@ -11,7 +11,8 @@ export type Moment = {
 	/** The rich reason: for evidence and audit, never for the planner. */
 	readonly reason: string | null;
 	readonly facts?: readonly string[];
-	readonly permission_decision: "allow" | "ask" | "deny";
+	/** Null: policy was never asked. */
+	readonly permission_decision: "allow" | "ask" | "deny" | null;
 	readonly security_flags?: readonly string[];
 	readonly duration_ms?: number;
 	readonly artifacts?: readonly string[];
@@ -22,7 +23,7 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 	const tool = call.definition_hash === null ? null : draft.kit.tool(call.definition_hash);
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
 	const input = maskJson((call.frozen ?? call.arguments ?? null) as Json);
-	const flags = moment.security_flags ?? [];
+	const flags = [...(moment.security_flags ?? []), ...call.security_flags];
 	return draft.evidence(
 		{
 			tool_call_id: call.tool_call_id,

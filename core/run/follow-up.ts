@@ -124,7 +124,8 @@ function mapped(
 
 /** CEL's integers are BigInt; JSON has numbers. */
 function plain(value: unknown): Json {
-	if (typeof value === "bigint") return Number(value);
+	// Beyond 2^53 a number would be another one (decision 27).
+	if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
 	if (Array.isArray(value)) return value.map(plain);
 	if (value instanceof Map) return Object.fromEntries([...value].map(([key, one]) => [String(key), plain(one)]));
 	if (typeof value === "object" && value !== null)

@@ -43,7 +43,7 @@ function declaredNeeds(draft: Draft, call: CallRecord): GateNeeds | null {
 
 export function enterGate(draft: Draft, call: CallRecord, needs: GateNeeds): void {
 	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
-	const asked: CallRecord = { ...call, gate: "asked" };
+	const asked: CallRecord = { ...call, waiting: null, gate: "asked" };
 	draft.call(asked);
 	draft.due("start", call.tool_call_id, draft.kit.now + GATE_RETRY_MS);
 	const hold_ms = Math.max(draft.turnLeft(), descriptor.timeout_ms ?? 0) + HOLD_GRACE_MS;
@@ -82,7 +82,9 @@ export function leaveAgain(draft: Draft, call: CallRecord): void {
 		return;
 	}
 	// A status tool or a person may have said since that it happened: then the key is not free either.
-	const happened = state === "COMPLETED" && call.source === "live" && call.attempts.length > 0;
+	// Not so where another tool's result stands in for a call that failed; a stand-in's own end is like any other.
+	const replaced = call.parent_call_id === null && call.source === "fallback";
+	const happened = state === "COMPLETED" && !replaced && call.attempts.length > 0;
 	const unknown = state === "OUTCOME_UNKNOWN" || child?.kind === "reconcile" || happened;
 	leave(draft, call, "not_asked", unknown ? "unknown" : "free", null, null);
 }

@@ -1,4 +1,5 @@
 /** The end of a call that is never invoked: the coarse reason for the planner, the rich one for the evidence. */
+import { refusedCall } from "../planner/repair-guard.ts";
 import type { FieldError, Refusal, RefusalReason } from "../refusal.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
@@ -14,21 +15,41 @@ export function refuse(
 	rich?: string,
 	blocked = false,
 ): CallRecord {
+	const told_of = bounded(draft, call, reason, errors);
 	const refusal: Refusal = {
 		stage: reason === "unknown_tool" ? "exposure" : stage,
-		reason,
 		blocked,
-		errors: [...errors],
+		...told_of,
 	};
 	const refused: CallRecord = { ...call, state: "REFUSED", refusal };
 	const recorded = evidenceOf(draft, refused, "refused", {
 		reason: rich ?? reason,
-		permission_decision: "deny",
+		// Only policy decides about permission: arguments that do not fit were never put before it.
+		permission_decision: stage === "policy" || reason === "unknown_tool" ? "deny" : null,
 		security_flags: blocked ? [reason] : [],
 	});
 	const told: CallRecord = { ...refused, evidence_id: recorded.evidence_id };
 	draft.call(told);
 	return told;
+}
+
+/** V4: a managed planner gets three tries at a tool; then it is told in plain words, and at last the run is stopped. */
+function bounded(
+	draft: Draft,
+	call: CallRecord,
+	reason: RefusalReason,
+	errors: readonly FieldError[],
+): Pick<Refusal, "reason" | "errors"> {
+	const { run } = draft;
+	const own = { reason, errors: [...errors] };
+	if (run.planner.kind === "external" || call.parent_call_id !== null) return own;
+	const { function_name, turn } = call;
+	const { state, verdict } = refusedCall(run.repair_guard, { function_name, turn, reason, errors, fallback: null });
+	draft.set({ repair_guard: state });
+	if (verdict.kind === "repair") return { reason, errors: [...verdict.errors] };
+	if (verdict.kind === "give_up") return { reason: verdict.reason, errors: [...verdict.errors] };
+	draft.set({ repair_stop: { code: verdict.code, message: verdict.message } });
+	return { reason: "budget_exhausted", errors: own.errors };
 }
 
 /** One thing to repair, in the form every refusal has (V4). */

@@ -17,6 +17,8 @@ import { wait } from "./wait.ts";
 /** A call that waits for a place is woken when one is free; this is for a wake-up that was lost. */
 const PLACE_RECHECK_MS = 5_000;
 
+const GATE_WAITS: ReadonlySet<string> = new Set(["rate_limit", "paused", "claim"]);
+
 /** Starts every pending call that has a slot and may start now; in the planner's order. */
 export function startPending(draft: Draft, world: World): void {
 	for (const call of [...draft.calls.values()].sort((a, b) => a.ordinal - b.ordinal)) {
@@ -28,7 +30,12 @@ export function startPending(draft: Draft, world: World): void {
 export function start(draft: Draft, call: CallRecord, world: World): void {
 	// A suspended run starts nothing, not even what a person approves meanwhile: it goes out when the run is resumed.
 	if (draft.run.status === "suspended" || call.child !== null || call.gate === "asked") return;
-	if (call.retry_at !== null && call.retry_at > draft.kit.now) return;
+	const not_before = notBefore(call);
+	if (not_before > draft.kit.now) {
+		// A timer that rang early or twice is gone: it is set again.
+		draft.due("start", call.tool_call_id, not_before);
+		return;
+	}
 	// The clock's timer ends this turn. Begun now, an attempt would be cut at once and a write's outcome be unknown; and a pass
 	// at the gate is held no longer than the turn.
 	if (draft.turnLeft() === 0) return;
@@ -62,6 +69,15 @@ export function start(draft: Draft, call: CallRecord, world: World): void {
 		return;
 	}
 	dispatch(draft, call, approval);
+}
+
+/**
+ * A back-off, or what the gate said, holds until its time: asked again at once, a gate would be asked as fast as it answers.
+ * Other waits may end early (a place is free, control is back, a halt was lifted).
+ */
+function notBefore({ retry_at, waiting }: CallRecord): number {
+	const told = waiting !== null && GATE_WAITS.has(waiting.reason) ? Date.parse(waiting.until) : 0;
+	return Math.max(retry_at ?? 0, told);
 }
 
 /** Takes the grant: from here on it opens nothing else. */

@@ -5,6 +5,8 @@
  */
 
 import type { JsonObject } from "../json.ts";
+import type { LoopGuardState } from "../planner/loop-guard.ts";
+import type { RepairGuardState } from "../planner/repair-guard.ts";
 import type { Lease } from "../ports.ts";
 import type { Authority, Principal } from "../principal.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
@@ -80,6 +82,11 @@ export type RunRecord = {
 	readonly clocks: Clocks;
 	/** Decision 14: the same tool and input asked again after a denial is refused. */
 	readonly denied: readonly { readonly tool_id: string; readonly input_hash: string }[];
+	/** Managed planners: what tells a loop from work, and how often a tool was called wrongly in a row (L4, V4). */
+	readonly loop_guard: LoopGuardState;
+	readonly repair_guard: RepairGuardState;
+	/** The planner will not be helped: the run ends with this once its turn has closed. */
+	readonly repair_stop: { readonly code: string; readonly message: string } | null;
 	/** User messages that arrived while a turn was open; they follow its tool messages. */
 	readonly queued: readonly string[];
 	readonly next_message: number;
@@ -99,6 +106,8 @@ export type CallRecord = CallView & {
 	readonly frozen: JsonObject | null;
 	/** The object life in which the last attempt was started; a foreign one means orphaned (decision 5). */
 	readonly boot_id: string | null;
+	/** What looked odd in the arguments and did not block them (V3): for evidence and audit. */
+	readonly security_flags: readonly string[];
 	/** What permitted it, for the evidence. */
 	readonly rule_ids: readonly string[];
 	readonly policy_rev: number | null;

@@ -1,8 +1,10 @@
 /** The turns of a run: opening one (what does the planner see?), closing one (has every call its answer?), and rest. */
 import { estimateTokens, functionDefinition } from "../exposure/definitions.ts";
 import { expose } from "../exposure/expose.ts";
+import { canonicalJson } from "../json.ts";
 import { EXPOSURE_LIMIT_TOOLS } from "../limits.ts";
 import { functionNames } from "../planner/function-names.ts";
+import { observe } from "../planner/loop-guard.ts";
 import { toolMessage } from "../planner/tool-message.ts";
 import { judgeTool } from "../policy/permits.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
@@ -87,6 +89,7 @@ export function openTurn(draft: Draft, world: World): void {
 		since: since === null ? null : draft.kit.now,
 	};
 	const usage = { ...run.usage, tool_definition_tokens: draft.exposure?.definition_tokens ?? 0 };
+	draft.dueDone("plan", "");
 	draft.set({ turn, turn_open: false, plan_attempts: 0, clocks, usage });
 	draft.log("turn.started", { turn });
 	if (draft.exposure !== null) {
@@ -116,7 +119,11 @@ export function plan(draft: Draft): void {
 export function settleTurn(draft: Draft, world: World): void {
 	if (!draft.run.turn_open) return;
 	const calls = callsOfTurn(draft);
-	if (calls.some((call) => inFlight(call))) draft.status("executing");
+	const moving = calls.filter((call) => inFlight(call));
+	// With no time left there is nothing to keep: the clock goes on, and ends the turn.
+	const time = draft.turnLeft() > 0 && draft.sessionLeft() > 0;
+	const halted = time && moving.length > 0 && moving.every((call) => call.waiting?.reason === "halt");
+	if (moving.length > 0) draft.status("executing", {}, halted);
 	else if (calls.some((call) => LIVE.has(call.state) || call.unsettled)) draft.status("awaiting_approval");
 	else closeTurn(draft, world);
 }
@@ -146,8 +153,30 @@ function closeTurn(draft: Draft, world: World): void {
 	}
 	for (const content of draft.run.queued) draft.message({ turn, role: "user", content });
 	draft.set({ queued: [], turn_open: false });
+	const stop = draft.run.planner.kind === "external" ? null : circles(draft);
 	draft.forgetTurn();
-	openTurn(draft, world);
+	if (stop === null) openTurn(draft, world);
+	else rest(draft, "failed", stop);
+}
+
+/**
+ * L4, V4: a managed planner that goes round in circles, or will not be helped, is stopped with a plain reason. An external
+ * planner's loop is its caller's own.
+ */
+function circles(draft: Draft): RunRecord["error"] {
+	let { loop_guard } = draft.run;
+	let stop: RunRecord["error"] = draft.run.repair_stop;
+	for (const call of callsOfTurn(draft)) {
+		if (call.parent_call_id !== null || call.superseded_by !== null || call.input_hash === null) continue;
+		const { state, error, refusal, turn, tool_id, input_hash } = call;
+		const came = { state, result: call.result ?? null, error: error?.code ?? null, refusal: refusal?.reason ?? null };
+		const result_digest = draft.kit.digest(canonicalJson(came));
+		const observed = observe(loop_guard, { turn, tool_id, input_hash, result_digest });
+		loop_guard = observed.state;
+		if (observed.verdict.stop !== null) stop ??= { code: observed.verdict.stop, message: observed.verdict.message };
+	}
+	draft.set({ loop_guard });
+	return stop;
 }
 
 /** Nothing of a finished run starts any more; what is out already reports, and its outcome is recorded. */

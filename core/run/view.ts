@@ -107,6 +107,8 @@ export type CallView = z.infer<typeof call>;
 
 export const approvalDecision = z.object({
 	by: z.string(),
+	/** Names are for reading and may repeat; this is who it was. */
+	principal_id: z.string(),
 	decision: z.enum(["approve", "deny"]),
 	reason: z.string().nullable(),
 	at: instant,

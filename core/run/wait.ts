@@ -11,6 +11,5 @@ export function wait(
 	until: number,
 ): void {
 	draft.due("start", call.tool_call_id, until);
-	const waiting = { reason, until: iso(until) };
-	if (call.waiting?.reason !== reason || call.waiting.until !== waiting.until) draft.call({ ...call, waiting });
+	draft.call({ ...call, waiting: { reason, until: iso(until) } });
 }

@@ -28,7 +28,7 @@ import { sha256, tenantKeys } from "./signing.ts";
 import { callView, runView, turnMessages } from "./views.ts";
 
 /** Evidence records answered at once; a run's chain is bounded by its turns and calls, far below. */
-const EVIDENCE_MAX = 20_000;
+const EVIDENCE_MAX = 30_000;
 
 export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	readonly #runtime: Runtime;

@@ -96,6 +96,8 @@ export class Instance {
 			if (over !== null)
 				throw new Error(`it ended (${JSON.stringify(over)}) instead of starting:\n${started.output()}`);
 			return undefined;
+		}).catch((fault: unknown) => {
+			throw new Error(`it did not start; it said:\n${started.output()}`, { cause: fault });
 		});
 		const credentials = JSON.parse(readFileSync(join(folder, "dev-credentials.json"), "utf8")) as Credentials;
 		return new Instance(started, folder, credentials);

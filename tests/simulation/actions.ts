@@ -46,7 +46,7 @@ export const ACTIONS: readonly Action[] = [
 		weight: 0.4,
 		act: (town, run) => void town.step(run, (world) => ({ kind: "cancelled", by: "someone", world })),
 	},
-	{ name: "resume", weight: 3, act: (town, run) => void resume(town, run) },
+	{ name: "resume", weight: 3, act: (town, run) => resume(town, run) },
 	{ name: "state an outcome", weight: 3, act: (town, run) => stateOutcome(town, run) },
 ];
 

@@ -3,8 +3,8 @@ import { LEASE_TTL_MS } from "#core/limits.ts";
 import type { ToolDescriptor } from "#core/registry/descriptor.ts";
 import type { CallRecord } from "#core/run/state.ts";
 import { FINISHED } from "#core/run/view.ts";
-import { fail, type Taken } from "./check-step.ts";
 import type { RunTwin } from "./run-twin.ts";
+import { fail, type Taken } from "./taken.ts";
 import { toolOf } from "./tools.ts";
 import type { Town } from "./town.ts";
 

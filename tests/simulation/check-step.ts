@@ -10,24 +10,12 @@ import { FINISHED, LIVE, RESTING } from "#core/run/view.ts";
 import { checkStart } from "./check-start.ts";
 import { checkLeave, checkTruth } from "./check-truth.ts";
 import type { RunTwin } from "./run-twin.ts";
+import { fail, type Taken } from "./taken.ts";
 import type { Town } from "./town.ts";
-
-export type Taken = {
-	/** The working state before; null in a run's first step. */
-	readonly before: RunState | null;
-	/** The run record as it was saved before. */
-	readonly saved: RunRecord | null;
-	readonly event: RunEvent;
-	readonly step: Step;
-};
 
 /** One recovery more than the machine allows itself would be one too many: retries and recoveries together. */
 const ATTEMPTS_MAX = 1 + RETRIES_MAX + 3;
 const OUT = new Set(["DISPATCHED", "RUNNING"]);
-
-export function fail(message: string): never {
-	throw new Error(message);
-}
 
 export function checkStep(town: Town, run: RunTwin, taken: Taken): void {
 	const { state } = run;
@@ -40,6 +28,11 @@ export function checkStep(town: Town, run: RunTwin, taken: Taken): void {
 	if (event.kind === "settled" && taken.step.rows.length > 0) {
 		const was = taken.before?.calls.get(event.tool_call_id);
 		if (was?.attempts.length !== event.attempt || !OUT.has(was.state)) fail("a late report changed something");
+	}
+	if (event.kind === "due" && event.what === "leave" && event.call !== null) {
+		const over = !LIVE.has(event.call.state) || event.call.child !== null;
+		if (over && !taken.step.effects.some(({ kind }) => kind === "leave"))
+			fail("an end that is owed to the gate was not told");
 	}
 	if (event.kind === "booted" && state.run.status === "planning" && state.run.turn === taken.saved?.turn)
 		if (!taken.step.effects.some(({ kind }) => kind === "plan")) fail("a plan that died was not asked for again");
@@ -181,7 +174,15 @@ function checkMoves(run: RunTwin, { run: record, calls, approvals }: RunState, n
 /** Decision 7, and the clocks that stand while a run rests. */
 function checkStatus({ run, calls }: RunState): void {
 	const { status, clocks, turn_open } = run;
-	if ((clocks.since === null) !== RESTING.has(status)) fail(`the clock of a run that is ${status}`);
+	const moving = [...calls.values()].filter(
+		(call) => call.turn === run.turn && (OUT.has(call.state) || (call.state === "PENDING" && call.child === null)),
+	);
+	const time =
+		clocks.turn_spent_ms < run.limits.turn_timeout_ms && clocks.session_spent_ms < run.limits.session_timeout_ms;
+	const halted = time && turn_open && moving.length > 0 && moving.every((call) => call.waiting?.reason === "halt");
+	// A clock that stands for a halt may also run: with its last moment spent in this very step it ends the turn.
+	const stands = clocks.since === null;
+	if (halted ? false : stands !== RESTING.has(status)) fail(`the clock of a run that is ${status}`);
 	if (!turn_open) {
 		if (status === "executing" || status === "awaiting_approval") fail(`${status} without an open turn`);
 		return;

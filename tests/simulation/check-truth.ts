@@ -1,8 +1,8 @@
 /** What runs say of their calls against what the upstream did: nothing twice, nothing denied that happened. */
 import { CLAIM_WINDOW_MS } from "#core/limits.ts";
-import { fail } from "./check-step.ts";
 import type { Leave } from "./gate-twin.ts";
 import type { RunTwin } from "./run-twin.ts";
+import { fail } from "./taken.ts";
 import { toolOf } from "./tools.ts";
 import type { Town } from "./town.ts";
 

@@ -26,7 +26,8 @@ export async function runSeeds(options: {
 			const worker = new Worker(new URL("./worker.ts", import.meta.url));
 			const give = (): void => {
 				if (next >= end || failed.length >= FAILURES_MAX) {
-					void worker.terminate().then(() => done());
+					void worker.terminate();
+					done();
 					return;
 				}
 				const share: Share = { first: next, count: Math.min(SHARE, end - next) };

@@ -42,7 +42,6 @@ export type Answer = {
 	readonly status: number;
 	readonly headers: Headers;
 	readonly text: string;
-	// biome-ignore lint/suspicious/noExplicitAny: the tests say by their expectations what it holds
 	readonly body: any;
 };
 
