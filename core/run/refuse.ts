@@ -3,6 +3,7 @@ import { refusedCall } from "../planner/repair-guard.ts";
 import type { FieldError, Refusal, RefusalReason } from "../refusal.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
+import { isModel } from "./is-model.ts";
 import type { CallRecord } from "./state.ts";
 
 /** Ends a call before any invocation. `rich` is for the evidence only: the planner and a prober get the coarse reason. */
@@ -33,7 +34,7 @@ export function refuse(
 	return told;
 }
 
-/** V4: a managed planner gets three tries at a tool; then it is told in plain words, and at last the run is stopped. */
+/** V4: a model gets three tries at a tool; then it is told in plain words, and at last the run is stopped. */
 function bounded(
 	draft: Draft,
 	call: CallRecord,
@@ -42,7 +43,7 @@ function bounded(
 ): Pick<Refusal, "reason" | "errors"> {
 	const { run } = draft;
 	const own = { reason, errors: [...errors] };
-	if (run.planner.kind === "external" || call.parent_call_id !== null) return own;
+	if (!isModel(run.planner.kind) || call.parent_call_id !== null) return own;
 	const { function_name, turn } = call;
 	const { state, verdict } = refusedCall(run.repair_guard, { function_name, turn, reason, errors, fallback: null });
 	draft.set({ repair_guard: state });

@@ -11,6 +11,7 @@ import type { ToolVersion } from "../registry/descriptor.ts";
 import type { Draft } from "./draft.ts";
 import { drop } from "./drop.ts";
 import { inFlight, isOut } from "./flight.ts";
+import { isModel } from "./is-model.ts";
 import type { CallRecord, ExposedTool, Exposure, RunRecord, World } from "./state.ts";
 import { toolMessageInput } from "./tool-message-of.ts";
 import { FINISHED, LIVE } from "./view.ts";
@@ -153,16 +154,13 @@ function closeTurn(draft: Draft, world: World): void {
 	}
 	for (const content of draft.run.queued) draft.message({ turn, role: "user", content });
 	draft.set({ queued: [], turn_open: false });
-	const stop = draft.run.planner.kind === "external" ? null : circles(draft);
+	const stop = isModel(draft.run.planner.kind) ? circles(draft) : null;
 	draft.forgetTurn();
 	if (stop === null) openTurn(draft, world);
 	else rest(draft, "failed", stop);
 }
 
-/**
- * L4, V4: a managed planner that goes round in circles, or will not be helped, is stopped with a plain reason. An external
- * planner's loop is its caller's own.
- */
+/** L4, V4: a model that goes round in circles, or will not be helped, is stopped with a plain reason. */
 function circles(draft: Draft): RunRecord["error"] {
 	let { loop_guard } = draft.run;
 	let stop: RunRecord["error"] = draft.run.repair_stop;

@@ -178,3 +178,43 @@ async function streamOf(run_id: string, headers: Record<string, string>): Promis
 	await reader.cancel();
 	return { text };
 }
+
+describe("loops", () => {
+	it("O01: the same call with the same result is stopped well before the turns are used up", async () => {
+		const schema = { type: "object", properties: { q: { type: "string" } } };
+		await ledgerTool(tenant, "same", {
+			...READ,
+			input_schema: schema,
+			implementation: { kind: "builtin", name: "echo" },
+		});
+		const model = `m-${crypto.randomUUID()}`;
+		const turns = Array.from({ length: 12 }, (_, n) =>
+			sse(
+				[{ role: "assistant", content: null }, toolCall(`c${n}`, "same", n % 2 === 0 ? '{"q":"x"}' : ' {"q" : "x"}')],
+				"tool_calls",
+			),
+		);
+		const done = await start(model, turns);
+		expect(done).toMatchObject({ status: "failed", answer: null, error: { code: "repeated_call" } });
+		expect(done.turn).toBeLessThanOrEqual(4);
+	});
+	it("T13: a call that is always wrong ends in failure with a reason, never in completion", async () => {
+		const model = `m-${crypto.randomUUID()}`;
+		const schema = { type: "object", properties: { to: { type: "string" } }, required: ["to"] };
+		await ledgerTool(tenant, "strict_pay", { ...PAY, input_schema: schema });
+		const done = await start(
+			model,
+			Array.from({ length: 12 }, (_, n) =>
+				sse([{ role: "assistant", content: null }, toolCall(`c${n}`, "strict_pay", "{}")], "tool_calls"),
+			),
+		);
+		expect(done).toMatchObject({
+			status: "failed",
+			answer: null,
+			error: { code: "repair_limit" },
+			pending_approvals: [],
+		});
+		expect(done.calls.length).toBeLessThanOrEqual(4);
+		expect(done.calls[0].refusal.errors[0]).toMatchObject({ field: "/to", issue: "required_field_missing" });
+	});
+});

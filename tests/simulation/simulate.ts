@@ -7,10 +7,10 @@ import { verifyEvidence } from "#core/evidence/chain.ts";
 import { cheapDigest } from "#core/run/sample-run.ts";
 import { LIVE } from "#core/run/view.ts";
 import { drawAction, resume, stateOutcome, word } from "./actions.ts";
-import { fail } from "./taken.ts";
 import { checkOperations } from "./check-truth.ts";
 import { Dice } from "./dice.ts";
 import type { RunTwin } from "./run-twin.ts";
+import { fail } from "./taken.ts";
 import { Town } from "./town.ts";
 
 const ACTIONS_MIN = 22;
