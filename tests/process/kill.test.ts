@@ -120,7 +120,8 @@ describe(`${KILLS} times kill -9`, () => {
 				const { keyed, effect } = KILL_TOOLS[asked.tool];
 				const requests = upstream.of(asked.id);
 				const said = `${asked.id} ${asked.tool} ${call?.state} after ${requests.length} requests`;
-				states.set(call?.state ?? "", (states.get(call?.state ?? "") ?? 0) + 1);
+				const end = call?.state === "FAILED" ? `FAILED (${call.error?.code})` : (call?.state ?? "");
+				states.set(end, (states.get(end) ?? 0) + 1);
 				// Whatever was cut: it is done, or nobody knows, and then only where it may not be repeated for certain.
 				const ends = effect === "read" ? ["COMPLETED", "FAILED"] : ["COMPLETED", "OUTCOME_UNKNOWN"];
 				expect(ends, said).toContain(call?.state);
