@@ -18,12 +18,26 @@ export type BulkTable = {
 /** Why this row can never be written, or undefined when it can: missing or mistyped members, or far too large. */
 export function unfit(table: SQLiteTable, row: Row): string | undefined {
 	if (rowBytes(row) > INDEX_ROW_MAX_BYTES) return "row_too_large";
-	for (const [name, column] of Object.entries(getTableColumns(table))) {
-		if (name === "tenant_id") continue;
+	for (const { name, notNull, dataType } of columnsOf(table)) {
 		const value = row[name] ?? null;
-		if (value === null ? column.notNull : !fits(column.dataType, value)) return `bad_member:${name}`;
+		if (value === null ? notNull : !fits(dataType, value)) return `bad_member:${name}`;
 	}
 	return undefined;
+}
+
+type Column = { readonly name: string; readonly notNull: boolean; readonly dataType: string };
+const columns = new WeakMap<SQLiteTable, readonly Column[]>();
+
+/** A table's columns but the tenant's; drizzle puts its list together anew whenever it is asked. */
+function columnsOf(table: SQLiteTable): readonly Column[] {
+	let known = columns.get(table);
+	if (known === undefined) {
+		known = Object.entries(getTableColumns(table))
+			.filter(([name]) => name !== "tenant_id")
+			.map(([name, { notNull, dataType }]) => ({ name, notNull, dataType }));
+		columns.set(table, known);
+	}
+	return known;
 }
 
 function fits(dataType: string, value: string | number): boolean {
@@ -31,8 +45,11 @@ function fits(dataType: string, value: string | number): boolean {
 }
 
 export function rowBytes(row: Row): number {
-	return new TextEncoder().encode(JSON.stringify(row)).length;
+	return utf8Bytes(JSON.stringify(row));
 }
+
+const UTF8 = new TextEncoder();
+const utf8Bytes = (text: string): number => UTF8.encode(text).length;
 
 /** As few statements as the size of a bound value allows, for rows of one table and tenant. */
 export function bulkInsert(
@@ -41,9 +58,15 @@ export function bulkInsert(
 	tenant_id: string,
 	rows: readonly Row[],
 ): D1PreparedStatement[] {
-	const text = insertText(into);
+	if (rows.length === 0) return [];
+	const key = `${getTableName(into.table)} ${into.on_conflict}`;
+	const text = texts.get(key) ?? insertText(into);
+	texts.set(key, text);
 	return jsonChunks(rows).map((json) => db.prepare(text).bind(tenant_id, json));
 }
+
+/** Statements by table and conflict rule: there are as many as the ledger has tables. */
+const texts = new Map<string, string>();
 
 function insertText({ table, on_conflict }: BulkTable): string {
 	const columns = Object.keys(getTableColumns(table));
@@ -63,8 +86,8 @@ export function jsonChunks(rows: readonly Row[]): string[] {
 	let open: string[] = [];
 	let bytes = 0;
 	for (const row of rows) {
-		const text = JSON.stringify(row, (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
-		const size = new TextEncoder().encode(text).length + 1;
+		const text = wellFormed(row);
+		const size = utf8Bytes(text) + 1;
 		if (bytes + size > BULK_STATEMENT_MAX_BYTES && open.length > 0) {
 			list.push(`[${open.join(",")}]`);
 			open = [];
@@ -75,4 +98,11 @@ export function jsonChunks(rows: readonly Row[]): string[] {
 	}
 	if (open.length > 0) list.push(`[${open.join(",")}]`);
 	return list;
+}
+
+/** JSON text writes a lone surrogate as an escape; only a text that holds such escapes is looked at member by member. */
+function wellFormed(row: Row): string {
+	const text = JSON.stringify(row);
+	if (!/\\ud[89a-f]/.test(text)) return text;
+	return JSON.stringify(row, (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
 }

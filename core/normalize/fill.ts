@@ -33,6 +33,8 @@ type Plan = {
 	readonly type: string | undefined;
 	readonly properties: ReadonlyMap<string, readonly Json[]>;
 	readonly further: readonly Json[];
+	/** Of every item alike; null where the place in the array matters. */
+	readonly items: readonly Json[] | null;
 	readonly defaults: readonly { readonly name: string; readonly holder: JsonObject }[];
 };
 const plans = new WeakMap<JsonObject, Plan>();
@@ -58,7 +60,8 @@ function makePlan(root: JsonObject, schemas: readonly Json[]): Plan {
 		return holder === undefined ? [] : [{ name, holder }];
 	});
 	const further = parts.map((part) => own(part, "additionalProperties")).filter(isJsonObject);
-	return { parts, type: certainType(parts), properties, further, defaults };
+	const items = parts.some((part) => Array.isArray(own(part, "prefixItems"))) ? null : itemSchemas(parts, 0);
+	return { parts, type: certainType(parts), properties, further, items, defaults };
 }
 
 /** `defaulted` holds the schemas whose default is being filled in: a default inside its own kind would never end. */
@@ -75,7 +78,7 @@ function complete(
 	const value = typeof given === "string" ? coerce(work, plan.type, given, at, depth) : given;
 	if (Array.isArray(value))
 		return value.map((item, i) =>
-			complete(work, itemSchemas(plan.parts, i), item, { above: at, key: i }, depth + 1, defaulted),
+			complete(work, plan.items ?? itemSchemas(plan.parts, i), item, { above: at, key: i }, depth + 1, defaulted),
 		);
 	if (!isJsonObject(value)) return value;
 	const result: JsonObject = {};

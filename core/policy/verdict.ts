@@ -34,12 +34,19 @@ export const deny = (reason: string, rule_ids: readonly string[]): Verdict => ({
  */
 export function mostRestrictive(...verdicts: readonly Verdict[]): Verdict {
 	if (verdicts.length === 0) return deny("nothing was judged", ["policy:nothing_judged"]);
-	const worst = Math.max(...verdicts.map((verdict) => STRICTNESS[verdict.decision]));
+	let worst = 0;
+	for (const { decision } of verdicts) if (STRICTNESS[decision] > worst) worst = STRICTNESS[decision];
 	const deciding = verdicts.filter((verdict) => STRICTNESS[verdict.decision] === worst);
 	return {
 		decision: (deciding[0] as Verdict).decision,
 		reason: deciding.map((verdict) => verdict.reason).join("; "),
-		rule_ids: [...new Set(deciding.flatMap((verdict) => verdict.rule_ids))],
-		obligations: [...new Set(verdicts.flatMap((verdict) => verdict.obligations))],
+		rule_ids: distinct(deciding, "rule_ids"),
+		obligations: distinct(verdicts, "obligations"),
 	};
+}
+
+function distinct(verdicts: readonly Verdict[], member: "rule_ids" | "obligations"): readonly string[] {
+	const all: string[] = [];
+	for (const verdict of verdicts) for (const one of verdict[member]) if (!all.includes(one)) all.push(one);
+	return all;
 }

@@ -91,7 +91,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 
 	async decide(
 		ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>,
-	): Promise<Reply<TurnView>> {
+	): Promise<Reply<string>> {
 		const runtime = this.#runtime;
 		const state = await this.#steerable(ask.caller);
 		if (state === null) return notFound();
@@ -123,7 +123,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 			turn = at;
 		}
 		await this.#turnSettled(turn, ask.wait_ms);
-		return { ok: true, value: this.#turnView(turn) };
+		return { ok: true, value: JSON.stringify(this.#turnView(turn)) };
 	}
 
 	async messages(

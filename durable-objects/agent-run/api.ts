@@ -8,15 +8,7 @@ import type { WireDecision } from "#core/planner/decision.ts";
 import type { FunctionDefinition } from "#core/ports.ts";
 import type { Caller } from "#core/principal.ts";
 import type { FieldError } from "#core/refusal.ts";
-import type {
-	ApprovalView,
-	CallView,
-	Evidence,
-	ExposureTrace,
-	RunView,
-	TurnMessage,
-	TurnView,
-} from "#core/run/view.ts";
+import type { ApprovalView, CallView, Evidence, ExposureTrace, RunView, TurnMessage } from "#core/run/view.ts";
 
 /** A problem as RFC 9457 will carry it; `code` is a frozen literal. */
 export type Problem = {
@@ -87,10 +79,10 @@ export type LinkView = {
 export interface AgentRunApi {
 	create(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>>;
 	read(ask: Ask<Wait & { readonly after_seq: number | null }>): Promise<Reply<RunView>>;
-	/** `wait_ms` null: what is left of the turn. */
+	/** `wait_ms` null: what is left of the turn. Answers the JSON text of a `TurnView`: the route only passes it on. */
 	decide(
 		ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>,
-	): Promise<Reply<TurnView>>;
+	): Promise<Reply<string>>;
 	messages(ask: Ask<{ readonly turn: number | null }>): Promise<Reply<{ turn: number; messages: TurnMessage[] }>>;
 	say(ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>): Promise<Reply<RunView>>;
 	cancel(ask: Ask): Promise<Reply<RunView>>;

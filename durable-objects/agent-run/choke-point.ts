@@ -10,6 +10,7 @@ import type { Invocation, ToolInvoker } from "#core/ports.ts";
 import type { CompiledTool } from "#core/registry/compile.ts";
 import type { ToolKind } from "#core/registry/descriptor.ts";
 import type { CallRecord, RunRecord } from "#core/run/state.ts";
+import type { Deadlines } from "./deadlines.ts";
 
 export type Invokers = Readonly<Record<ToolKind, ToolInvoker>>;
 
@@ -28,6 +29,7 @@ export async function invokeTool(
 	invokers: Invokers,
 	dispatched: Dispatched,
 	cancel: AbortController,
+	deadlines: Deadlines,
 ): Promise<InvokeOutcome> {
 	const { run, call, attempt, timeout_ms, tool } = dispatched;
 	const { descriptor } = tool.version;
@@ -49,12 +51,10 @@ export async function invokeTool(
 	};
 	const possible = descriptor.effect === "read" ? "none" : "possible";
 	const invoker = invokers[descriptor.implementation.kind];
-	let timer: ReturnType<typeof setTimeout> | undefined;
-	const overrun = new Promise<InvokeOutcome>((resolve) => {
-		timer = setTimeout(() => {
-			cancel.abort();
-			resolve({ kind: "timeout", phase: "wall", effect: possible });
-		}, timeout_ms + OVERRUN_MS);
+	const { promise: overrun, resolve } = Promise.withResolvers<InvokeOutcome>();
+	const callOff = deadlines.set(timeout_ms + OVERRUN_MS, () => {
+		cancel.abort();
+		resolve({ kind: "timeout", phase: "wall", effect: possible });
 	});
 	try {
 		return checked(await Promise.race([invoker.invoke(invocation, cancel.signal), overrun]), tool, possible);
@@ -62,7 +62,7 @@ export async function invokeTool(
 		// An invoker never throws; one that does may have acted, and its message may hold anything.
 		return failed("internal", "the tool could not be invoked", { effect: possible });
 	} finally {
-		clearTimeout(timer);
+		callOff();
 	}
 }
 

@@ -15,6 +15,8 @@ const GOAL_MAX_CHARS = 500;
 
 /** How long a step's rows may wait for their way to D1, so that several go together, ms. */
 const FLUSH_DELAY_MS = 1_000;
+/** The same for a run that keeps moving: D1 sees it this often, ms. Its end does not wait so long. */
+const FLUSH_INTERVAL_MS = 5_000;
 /** When the alarm looks after rows whose flush failed or died with the object, ms. */
 const FLUSH_RETRY_MS = 10_000;
 
@@ -24,7 +26,9 @@ export class Flusher {
 	readonly #ledger: EvidenceLedger;
 	readonly #run: () => RunRecord | null;
 	#running: Promise<boolean> | null = null;
-	#waiting = false;
+	#next: { readonly at: number; readonly timer: ReturnType<typeof setTimeout> } | null = null;
+	/** When the last flush began, ms since the epoch. */
+	#flushed_at = 0;
 
 	constructor(ctx: DurableObjectState, store: RunStore, ledger: EvidenceLedger, run: () => RunRecord | null) {
 		this.#ctx = ctx;
@@ -33,17 +37,17 @@ export class Flusher {
 		this.#run = run;
 	}
 
-	/** After a step: flushes with what else comes within a moment. */
-	soon(): void {
-		if (this.#waiting) return;
-		this.#waiting = true;
-		this.#timer(FLUSH_RETRY_MS);
-		this.#ctx.waitUntil(
-			new Promise<void>((resolve) => setTimeout(resolve, FLUSH_DELAY_MS)).then(async () => {
-				this.#waiting = false;
-				await this.flush();
-			}),
-		);
+	/** After a step: flushes with what else comes within a moment, `now` rather than within a while. */
+	soon(now = false): void {
+		const at = Math.max(Date.now() + FLUSH_DELAY_MS, now ? 0 : this.#flushed_at + FLUSH_INTERVAL_MS);
+		if (this.#next !== null && this.#next.at <= at) return;
+		if (this.#next === null) this.#timer(FLUSH_RETRY_MS);
+		else clearTimeout(this.#next.timer);
+		const timer = setTimeout(() => {
+			this.#next = null;
+			this.#ctx.waitUntil(this.flush());
+		}, at - Date.now());
+		this.#next = { at, timer };
 	}
 
 	/** True when D1 has everything. Joins a flush that is under way, then looks again at what came meanwhile. */
@@ -66,6 +70,7 @@ export class Flusher {
 	}
 
 	async #drain(): Promise<boolean> {
+		this.#flushed_at = Date.now();
 		try {
 			for (;;) {
 				const from = this.#store.flushed();

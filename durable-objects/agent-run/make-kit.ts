@@ -6,7 +6,20 @@ import { judgeUrl } from "#core/normalize/address-guard.ts";
 import type { Kit } from "#core/run/kit.ts";
 import { sha256, tenantKeys } from "./signing.ts";
 
-export const random: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
+const POOL_BYTES = 1_024;
+const pool = new Uint8Array(POOL_BYTES);
+let taken = POOL_BYTES;
+
+/** Fresh bytes, never handed out twice. They are drawn a pool at a time: each draw has its own price, and a call needs three. */
+export const random: RandomBytes = (n) => {
+	if (n > POOL_BYTES) return crypto.getRandomValues(new Uint8Array(n));
+	if (taken + n > POOL_BYTES) {
+		crypto.getRandomValues(pool);
+		taken = 0;
+	}
+	taken += n;
+	return pool.slice(taken - n, taken);
+};
 
 export function makeKit(
 	env: Env,
@@ -14,7 +27,6 @@ export function makeKit(
 ): Kit {
 	const { tenant_id, ...rest } = own;
 	const keys = tenantKeys(env.BELAY_MASTER_SECRET, tenant_id);
-	const rules = addressRules({ public_url: env.BELAY_PUBLIC_URL, dev_upstreams: env.BELAY_DEV_UPSTREAMS });
 	return {
 		...rest,
 		now: Date.now(),
@@ -23,7 +35,11 @@ export function makeKit(
 		sign: keys.sign,
 		judgeUrl: (url) => {
 			const parts = parseUrl(url);
-			return parts === undefined ? { ok: false, reason: "not_a_url" } : judgeUrl(parts, rules);
+			if (parts === undefined) return { ok: false, reason: "not_a_url" };
+			return judgeUrl(
+				parts,
+				addressRules({ public_url: env.BELAY_PUBLIC_URL, dev_upstreams: env.BELAY_DEV_UPSTREAMS }),
+			);
 		},
 		tenant_salt: keys.salt,
 		environment: isDevelopment() ? "development" : "production",

@@ -10,16 +10,18 @@ import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
 import { hex, runOf } from "#core/ids.ts";
 import { invariant } from "#core/invariant.ts";
 import { APPROVAL_FLUSH_MS } from "#core/limits.ts";
+import { derivedTimers } from "#core/run/derived-timers.ts";
 import type { Effect, LogRow } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import { isOut } from "#core/run/flight.ts";
 import type { Kit } from "#core/run/kit.ts";
 import type { DueKind, RunState, World } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
-import { LIVE } from "#core/run/view.ts";
+import { FINISHED, LIVE } from "#core/run/view.ts";
 import type { AgentRunApi } from "./api.ts";
 import { type Alongside, apply, type Holder } from "./apply.ts";
 import { type Invokers, invokeTool } from "./choke-point.ts";
+import { Deadlines } from "./deadlines.ts";
 import { definition, offer } from "./definitions.ts";
 import { Flusher } from "./flush.ts";
 import { GateClient } from "./gate-client.ts";
@@ -40,7 +42,8 @@ const RUNNING_AFTER_MS = 50;
 export class Runtime {
 	readonly store: RunStore;
 	readonly stream: Stream;
-	readonly waiters = new Waiters();
+	readonly #deadlines = new Deadlines();
+	readonly waiters = new Waiters(this.#deadlines);
 	readonly #ctx: DurableObjectState;
 	readonly #env: Env;
 	readonly #executor: ExecutorApi;
@@ -62,7 +65,7 @@ export class Runtime {
 		this.#ctx = ctx;
 		this.#env = env;
 		this.#executor = executor;
-		this.store = new RunStore(ctx.storage);
+		this.store = new RunStore(ctx.storage, () => derivedTimers(this.state));
 		this.stream = new Stream(ctx, this.store);
 		this.recent = new RecentCalls(this.store);
 		this.#artifacts = new R2Artifacts(env.ARTIFACTS, random);
@@ -161,12 +164,11 @@ export class Runtime {
 				const { tool_call_id, state } = row.doc;
 				if (!LIVE.has(state) && !this.#flights.has(tool_call_id)) places.release(tool_call_id, this.#wake);
 			}
-			this.flusher.soon();
+			this.flusher.soon(this.state !== null && FINISHED.has(this.state.run.status));
 		}
-		for (const effect of step.effects) {
+		for (const effect of step.effects)
 			if (effect.kind === "announce") announced.push(this.#announce(effect.approval_id));
 			else this.#perform(effect);
-		}
 		// Nobody waits for the answer of a planner whose run was stopped.
 		if (this.state?.run.status !== "planning") this.#planning?.abort();
 		this.waiters.look();
@@ -202,21 +204,19 @@ export class Runtime {
 		this.#invokers ??= makeInvokers(this.#env, this.#executor);
 		const cancel = new AbortController();
 		this.#flights.set(call.tool_call_id, cancel);
-		const timer = setTimeout(
-			() => this.step({ kind: "running", tool_call_id: call.tool_call_id, attempt }),
-			RUNNING_AFTER_MS,
+		const early = this.#deadlines.set(RUNNING_AFTER_MS, () =>
+			this.step({ kind: "running", tool_call_id: call.tool_call_id, attempt }),
 		);
 		const tool = definition(this.store, call.definition_hash ?? "");
-		const { descriptor } = tool.version;
-		const answer = await invokeTool(this.#invokers, { run: state.run, call, attempt, timeout_ms, tool }, cancel);
-		clearTimeout(timer);
+		const dispatched = { run: state.run, call, attempt, timeout_ms, tool };
+		const answer = await invokeTool(this.#invokers, dispatched, cancel, this.#deadlines);
+		early();
 		places.release(call.tool_call_id, this.#wake);
-		const { tenant_id, run_id } = state.run;
-		const place = { tenant_id, run_id, tool_call_id: call.tool_call_id };
+		const place = { tenant_id: state.run.tenant_id, run_id: state.run.run_id, tool_call_id: call.tool_call_id };
 		const outcome = await storeLargeResult(answer, place, this.#artifacts);
 		// Decision 16: a failure is reported before the next step, which then sees the breaker; a success pays no hop.
 		if (call.gate !== "passed")
-			await this.gates.report(descriptor, outcome, Date.parse(call.attempts.at(-1)?.started_at ?? ""));
+			await this.gates.report(tool.version.descriptor, outcome, Date.parse(call.attempts.at(-1)?.started_at ?? ""));
 		if (this.#flights.get(call.tool_call_id) === cancel) this.#flights.delete(call.tool_call_id);
 		this.step({ kind: "settled", tool_call_id: call.tool_call_id, attempt, outcome, world: await this.world() });
 	}

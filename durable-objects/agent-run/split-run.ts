@@ -18,13 +18,15 @@ export const REQUEST_FIELDS = [
 	"context",
 	"created_at",
 ] as const satisfies readonly (keyof RunRecord)[];
-const REQUEST_FIELD_SET: ReadonlySet<string> = new Set(REQUEST_FIELDS);
 
-/** The run as its request row and its moving row. */
-export function splitRun(run: RunRecord): [asked: object, moving: object] {
-	const entries = Object.entries(run);
-	return [
-		Object.fromEntries(entries.filter(([name]) => REQUEST_FIELD_SET.has(name))),
-		Object.fromEntries(entries.filter(([name]) => !REQUEST_FIELD_SET.has(name))),
-	];
+/** The members of its request. */
+export function askedOf(run: RunRecord): object {
+	return Object.fromEntries(REQUEST_FIELDS.map((name) => [name, run[name]]));
+}
+
+/** The others; JSON leaves out what is undefined. */
+export function movingOf(run: RunRecord): object {
+	const moving: Partial<Record<keyof RunRecord, unknown>> = { ...run };
+	for (const name of REQUEST_FIELDS) moving[name] = undefined;
+	return moving;
 }

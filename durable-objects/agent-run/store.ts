@@ -10,8 +10,8 @@ import type { ApprovalRecord, CallRecord, Exposure, RunRecord, RunState } from "
 import { chunks } from "./chunks.ts";
 import { PackedRows } from "./packed-rows.ts";
 import { SCHEMA } from "./schema.ts";
-import { REQUEST_FIELDS, splitRun } from "./split-run.ts";
-import { type Timer, Timers } from "./timers.ts";
+import { askedOf, movingOf, REQUEST_FIELDS } from "./split-run.ts";
+import { type Derive, type Timer, Timers } from "./timers.ts";
 
 type StoredLogRow = { seq: number; at: string; event: LogRow["event"]; doc: string; audit: string | null };
 type Written = Exclude<Row, { readonly table: "log" | "due" | "due_done" }>;
@@ -27,11 +27,12 @@ export class RunStore {
 	/** The run as its request row was last written. */
 	#asked: RunRecord | null = null;
 
-	constructor(storage: DurableObjectStorage) {
+	/** `derived`: the timers that the state in memory says by itself. */
+	constructor(storage: DurableObjectStorage, derived: Derive) {
 		this.#storage = storage;
 		this.#sql = storage.sql;
 		this.#rows = new PackedRows(storage.sql);
-		this.timers = new Timers(storage);
+		this.timers = new Timers(storage, derived);
 	}
 
 	/** An object that was only probed keeps no storage: tables come with the run. */
@@ -146,12 +147,11 @@ export class RunStore {
 
 	/** What was asked for hardly ever changes and may be large: it has a row of its own, written only when it did. */
 	#writeRun(run: RunRecord): void {
-		const [asked, moving] = splitRun(run);
 		const before = this.#asked;
 		const same = before !== null && REQUEST_FIELDS.every((name) => before[name] === run[name]);
 		const into = "(id, doc) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc";
-		if (!same) this.#sql.exec(`INSERT INTO run_request ${into}`, this.#rows.pack("run_request", asked));
-		this.#sql.exec(`INSERT INTO run ${into}`, this.#rows.pack("run", moving));
+		if (!same) this.#sql.exec(`INSERT INTO run_request ${into}`, this.#rows.pack("run_request", askedOf(run)));
+		this.#sql.exec(`INSERT INTO run ${into}`, this.#rows.pack("run", movingOf(run)));
 		this.#asked = run;
 	}
 

@@ -1,14 +1,20 @@
 /**
  * The run's timers: a table, and the one alarm over it (decision 5). They are written in the transaction of the step that
- * wants them, and `setAlarm` rolls back with it. Knows nothing of what a timer is for. Used by the run's store.
+ * wants them, and `setAlarm` rolls back with it; those that the state says already are kept in memory only. Knows nothing of
+ * what a timer is for. Used by the run's store.
  */
+import { DERIVED } from "#core/run/derived-timers.ts";
 import type { DueKind } from "#core/run/state.ts";
 import { chunks } from "./chunks.ts";
 
 export type Timer = { readonly kind: DueKind; readonly ref: string; readonly at: number | null };
+/** The timers that the loaded state says by itself. */
+export type Derive = () => { kind: DueKind; ref: string; at: number }[];
 
 /** Three bound values each, and SQLite in an object binds 100 at most. */
 const TIMERS_PER_STATEMENT = 30;
+/** Timers served by one alarm; what is left rings again at once. */
+const SERVED_AT_ONCE = 100;
 /** When a timer that could not be served is looked at again, ms. */
 const RETRY_MS = 10_000;
 
@@ -17,12 +23,14 @@ export class Timers {
 	readonly #sql: SqlStorage;
 	/** When the alarm rings; null: not set, or not known. */
 	#armed: number | null = null;
-	/** The table as it is; null: to be read. */
+	/** All timers as they stand; null: to be read, and worked out. */
 	#due: Map<string, number> | null = null;
+	readonly #derived: Derive;
 
-	constructor(storage: DurableObjectStorage) {
+	constructor(storage: DurableObjectStorage, derived: Derive) {
 		this.#storage = storage;
 		this.#sql = storage.sql;
+		this.#derived = derived;
 	}
 
 	async remember(): Promise<void> {
@@ -35,8 +43,10 @@ export class Timers {
 	 */
 	write(timers: readonly Timer[], now: number): void {
 		const due = this.#known();
-		const set = timers.filter((timer) => timer.at !== null);
-		const cleared = timers.filter((timer) => timer.at === null && due.has(`${timer.kind}:${timer.ref}`));
+		const known = timers.filter((timer) => timer.at !== null || due.has(`${timer.kind}:${timer.ref}`));
+		const stored = known.filter((timer) => !DERIVED.has(timer.kind));
+		const set = stored.filter((timer) => timer.at !== null);
+		const cleared = stored.filter((timer) => timer.at === null);
 		try {
 			for (const some of chunks(cleared, TIMERS_PER_STATEMENT)) {
 				const where = some.map(() => "(kind = ? AND ref = ?)").join(" OR ");
@@ -49,8 +59,10 @@ export class Timers {
 					...some.flatMap(({ kind, ref, at }) => [kind, ref, at]),
 				);
 			}
-			for (const { kind, ref } of cleared) due.delete(`${kind}:${ref}`);
-			for (const { kind, ref, at } of set) due.set(`${kind}:${ref}`, at ?? 0);
+			for (const { kind, ref, at } of known) {
+				if (at === null) due.delete(`${kind}:${ref}`);
+				else due.set(`${kind}:${ref}`, at);
+			}
 			this.arm(now);
 		} catch (error) {
 			this.#due = null;
@@ -61,8 +73,10 @@ export class Timers {
 	#known(): Map<string, number> {
 		this.#due ??= new Map(
 			this.#sql
-				.exec<{ kind: string; ref: string; at: number }>("SELECT kind, ref, at FROM due")
+				.exec<{ kind: DueKind; ref: string; at: number }>("SELECT kind, ref, at FROM due")
 				.toArray()
+				.filter(({ kind }) => !DERIVED.has(kind))
+				.concat(this.#derived())
 				.map(({ kind, ref, at }) => [`${kind}:${ref}`, at]),
 		);
 		return this.#due;
@@ -106,8 +120,10 @@ export class Timers {
 
 	/** Timers that are due, oldest first; they stay until the step that serves them takes them out. */
 	#ripe(now: number): { kind: DueKind; ref: string }[] {
-		return this.#sql
-			.exec<{ kind: DueKind; ref: string }>("SELECT kind, ref FROM due WHERE at <= ? ORDER BY at LIMIT 100", now)
-			.toArray();
+		return [...this.#known()]
+			.filter(([, at]) => at <= now)
+			.sort(([, a], [, b]) => a - b)
+			.slice(0, SERVED_AT_ONCE)
+			.map(([name]) => ({ kind: name.slice(0, name.indexOf(":")) as DueKind, ref: name.slice(name.indexOf(":") + 1) }));
 	}
 }

@@ -2,7 +2,9 @@
  * One run as its Durable Object holds it: a working state in memory, and what was saved. A death takes the memory; the
  * next life reads what was saved and recovers, exactly as AgentRun does. It performs nothing: the town does.
  */
+
 import type { Evidence } from "#core/evidence/record.ts";
+import { DERIVED, derivedTimers } from "#core/run/derived-timers.ts";
 import type { LogRow, Row } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import { isOut } from "#core/run/flight.ts";
@@ -102,6 +104,9 @@ export class RunTwin {
 			calls: new Map(calls.map((call) => [call.tool_call_id, call])),
 			approvals: new Map(approvals),
 		};
+		// These are not stored: a new life works them out.
+		for (const [name, { kind }] of this.due) if (DERIVED.has(kind)) this.due.delete(name);
+		for (const timer of derivedTimers(this.state)) this.due.set(`${timer.kind}:${timer.ref}`, timer);
 		return run.status === "planning" || calls.some((call) => isOut(call.state));
 	}
 

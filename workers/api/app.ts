@@ -1,10 +1,9 @@
 /** The API, composed: middleware in order, then every noun. Exports the route table beside the app, for documents and tests. */
 import { Hono } from "hono";
 import type { AppEnv } from "./env.ts";
-import { hardened } from "./middleware/hardened.ts";
+import { framed } from "./middleware/framed.ts";
 import { methodGuard } from "./middleware/method-guard.ts";
 import { onError } from "./middleware/problem.ts";
-import { traced } from "./middleware/trace-id.ts";
 import type { RouteEntry } from "./noun.ts";
 import { pages } from "./pages/routes.tsx";
 import { approvals } from "./routes/approvals.ts";
@@ -40,9 +39,8 @@ export const routes: readonly RouteEntry[] = nouns.flatMap((one) => one.routes);
 
 export const app = new Hono<AppEnv>();
 
-app.use(traced);
 // no CORS: a browser page of another origin has no business with an API key
-app.use(hardened);
+app.use(framed);
 for (const one of nouns) app.route(one.prefix, one.app);
 app.notFound(methodGuard(routes));
 app.onError(onError);

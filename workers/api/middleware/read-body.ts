@@ -69,9 +69,11 @@ function requireJson(type: string | undefined): void {
 	});
 }
 
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+
 function decode(bytes: Uint8Array): string {
 	try {
-		return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+		return UTF8.decode(bytes);
 	} catch {
 		throw problem("malformed_body", "the body is not UTF-8 text");
 	}

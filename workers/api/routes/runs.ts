@@ -9,6 +9,7 @@ import { decision } from "#core/planner/decision.ts";
 import { permits } from "#core/policy/permits.ts";
 import { call, evidence, exposureTrace, RUN_STATUSES, runView, turnMessage, turnView } from "#core/run/view.ts";
 import { idempotencyKey } from "../idempotency.ts";
+import { answerText } from "../middleware/framed.ts";
 import { preferredWait } from "../middleware/prefer.ts";
 import { type Ctx, noun } from "../noun.ts";
 import { invalidField } from "../problem.ts";
@@ -128,7 +129,7 @@ runs.post(
 	async (c, body) => {
 		const wait_ms = preferredWait(c.req.header("prefer"));
 		const idempotency_key = idempotencyKey(c.req.header("idempotency-key"));
-		return c.json(await write(c, (run) => run.decide({ ...said(c), decision: body, wait_ms, idempotency_key })));
+		return answerText(c, await write(c, (run) => run.decide({ ...said(c), decision: body, wait_ms, idempotency_key })));
 	},
 );
 
