@@ -1,4 +1,5 @@
 /** The turns of a run: opening one (what does the planner see?), closing one (has every call its answer?), and rest. */
+import { conditionsOf } from "../availability/conditions.ts";
 import { estimateTokens, functionDefinition } from "../exposure/definitions.ts";
 import { expose } from "../exposure/expose.ts";
 import { canonicalJson } from "../json.ts";
@@ -29,7 +30,7 @@ export function refreshExposure(draft: Draft, world: World): void {
 	const judged = expose({
 		tools: world.tools,
 		permitted: (descriptor) => judgeTool(authority, descriptor).decision !== "deny",
-		conditions: new Map(),
+		conditions: conditionsOf(run.context, draft.kit.now),
 		pinned: run.pinned,
 		now: draft.kit.now,
 		limit: EXPOSURE_LIMIT_TOOLS,

@@ -5,7 +5,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { isDevelopment } from "#adapters/http/address-rules.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
-import { functionDefinition } from "#core/exposure/definitions.ts";
 import { canonicalJson } from "#core/json.ts";
 import { EVIDENCE_PAGE_MAX_ROWS } from "#core/limits.ts";
 import { toPlannerDecision, type WireDecision } from "#core/planner/decision.ts";
@@ -17,7 +16,6 @@ import type { RunState } from "#core/run/state.ts";
 import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
 import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Reply, Wait } from "./api.ts";
 import { ApprovalDesk } from "./approval-desk.ts";
-import { definition } from "./definitions.ts";
 import { announceLink } from "./dev-link.ts";
 import { checkEvidence, evidencePage } from "./evidence-desk.ts";
 import { Links } from "./links.ts";
@@ -25,7 +23,7 @@ import { plannerMissing } from "./planners.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
 import { sha256, tenantKeys } from "./signing.ts";
-import { callView, runView, turnMessages } from "./views.ts";
+import { callView, exposureView, runView, turnMessages } from "./views.ts";
 
 export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	readonly #runtime: Runtime;
@@ -205,15 +203,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	async exposure(ask: Ask): ReturnType<AgentRunApi["exposure"]> {
 		const state = await this.#readable(ask.caller);
 		if (state === null) return notFound();
-		const { exposure, run } = state;
-		const tools = exposure?.tools ?? [];
-		const definitions = tools.map((tool) =>
-			functionDefinition(definition(this.#runtime.store, tool.definition_hash).version, tool.function_name),
-		);
-		return {
-			ok: true,
-			value: { turn: run.turn, mode: exposure?.mode ?? "all", definitions, trace: [...(exposure?.trace ?? [])] },
-		};
+		return { ok: true, value: exposureView(state, this.#runtime.store) };
 	}
 
 	async evidence(ask: Parameters<AgentRunApi["evidence"]>[0]): ReturnType<AgentRunApi["evidence"]> {

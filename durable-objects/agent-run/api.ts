@@ -3,6 +3,7 @@
  * will call an old object. Answers are values; an error is a problem, never a thrown one.
  */
 
+import type { Condition } from "#core/availability/available.ts";
 import type { Json, JsonObject } from "#core/json.ts";
 import type { WireDecision } from "#core/planner/decision.ts";
 import type { FunctionDefinition } from "#core/ports.ts";
@@ -86,6 +87,15 @@ export type LinkView = {
 	readonly goal: string;
 };
 
+export type ExposureView = {
+	readonly turn: number;
+	readonly mode: "all" | "ranked";
+	readonly definitions: FunctionDefinition[];
+	readonly trace: ExposureTrace[];
+	/** What was observed of this run; an older object does not say. */
+	readonly conditions?: Condition[];
+};
+
 export interface AgentRunApi {
 	create(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>>;
 	read(ask: Ask<Wait & { readonly after_seq: number | null }>): Promise<Reply<RunView>>;
@@ -97,11 +107,7 @@ export interface AgentRunApi {
 	say(ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>): Promise<Reply<RunView>>;
 	cancel(ask: Ask): Promise<Reply<RunView>>;
 	resume(ask: Ask<Wait>): Promise<Reply<RunView>>;
-	exposure(
-		ask: Ask,
-	): Promise<
-		Reply<{ turn: number; mode: "all" | "ranked"; definitions: FunctionDefinition[]; trace: ExposureTrace[] }>
-	>;
+	exposure(ask: Ask): Promise<Reply<ExposureView>>;
 	/** A page of it; `next_seq` is what to go on after. */
 	evidence(
 		ask: Ask<{ readonly after_seq?: number; readonly limit?: number }>,

@@ -76,6 +76,7 @@ export const createRun = z.strictObject({
 	planner: planner.default({ kind: "openai" }),
 	limits: limits.prefault({}),
 	metadata: smallJsonObject(METADATA_MAX_BYTES).default({}),
+	/** Where the run works. A `workspace_id` in it is what a tool that requires `workspace` needs (F3). */
 	context: smallJsonObject(METADATA_MAX_BYTES).default({}),
 });
 export type CreateRunBody = z.infer<typeof createRun>;
