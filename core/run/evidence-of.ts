@@ -46,6 +46,7 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 				definition_hash: call.definition_hash,
 				policy_rev: call.policy_rev,
 				rule_ids: [...call.rule_ids],
+				...(flags.length === 0 ? {} : { security_flags: flags }),
 				permission_decision: moment.permission_decision,
 				source: call.source,
 				parent_call_id: call.parent_call_id,

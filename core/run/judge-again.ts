@@ -8,8 +8,8 @@ import type { RefusalReason } from "../refusal.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
 import type { Draft } from "./draft.ts";
 import { standingOf } from "./expiry.ts";
-import { scopeOf } from "./scope.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
+import { scopeOfCall } from "./taint-of.ts";
 
 /** How soon a start that control could not confirm is tried again, ms. */
 const CONTROL_RETRY_MS = 1_000;
@@ -46,7 +46,7 @@ export function judgeAgain(
 	}
 	const authority = world.authority ?? draft.run.authority;
 	const args = call.frozen ?? {};
-	const scope = scopeOf(draft, args);
+	const scope = scopeOfCall(draft, call, tool, args);
 	if (judgeTool(authority, descriptor).decision === "deny") return no("policy_denied", "the permission was withdrawn");
 	const verdict = judgeCall(authority, descriptor, args, scope);
 	if (verdict.decision === "deny") return no("policy_denied", verdict.reason);

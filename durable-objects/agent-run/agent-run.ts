@@ -129,7 +129,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		const { run } = state;
 		// Without a turn: the newest one that has calls.
 		const turn = ask.turn ?? (run.turn_open || run.planner.kind !== "external" ? run.turn : Math.max(0, run.turn - 1));
-		return { ok: true, value: { turn, messages: turnMessages(this.#runtime.store.callsOfTurn(turn)) } };
+		return { ok: true, value: { turn, messages: turnMessages(this.#runtime.store.callsOf(turn)) } };
 	}
 
 	async say(

@@ -170,7 +170,7 @@ export class RunStore {
 	call(tool_call_id: string): CallRecord | undefined {
 		return this.#rows.one<CallRecord>("SELECT doc FROM call WHERE tool_call_id = ?", tool_call_id);
 	}
-	callsOfTurn(turn: number): CallRecord[] {
+	callsOf(turn: number): CallRecord[] {
 		return this.#rows.all<CallRecord>("SELECT doc FROM call WHERE turn = ? ORDER BY ordinal", turn);
 	}
 	lastCalls(limit: number): CallRecord[] {
