@@ -16,6 +16,7 @@ import { judgeCall, judgeTool, mostRestrictive, type Verdict } from "../policy/p
 import type { PlannedCall } from "../ports.ts";
 import type { FieldError } from "../refusal.ts";
 import type { CompiledTool } from "../registry/register.ts";
+import { unaffordable } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { iso } from "./kit.ts";
@@ -165,6 +166,8 @@ export function judgeArguments(
 			verdict.reason,
 		);
 	}
+	const short = unaffordable(draft, descriptor);
+	if (short !== null) return refuse(draft, judged, "invoke", "budget_exhausted", [short], short.error);
 	if (verdict.decision === "ask") return ask(draft, judged, tool, verdict);
 	const pending: CallRecord = { ...judged, state: "PENDING" };
 	draft.call(pending);

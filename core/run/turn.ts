@@ -9,6 +9,7 @@ import { observe } from "../planner/loop-guard.ts";
 import { toolMessage } from "../planner/tool-message.ts";
 import { judgeTool } from "../policy/permits.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
+import { overspent } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { drop } from "./drop.ts";
 import { inFlight, isOut } from "./flight.ts";
@@ -82,6 +83,11 @@ export function openTurn(draft: Draft, world: World): void {
 		return;
 	}
 	refreshExposure(draft, world);
+	const over = overspent(run, true);
+	if (over !== null) {
+		rest(draft, "failed", over);
+		return;
+	}
 	const turn = run.turn + 1;
 	const { since } = run.clocks;
 	// The turn clock begins anew; the session clock keeps what it has counted.

@@ -20,6 +20,7 @@ import { announceLink } from "./dev-link.ts";
 import { checkEvidence, evidencePage } from "./evidence-desk.ts";
 import { Links } from "./links.ts";
 import { plannerMissing } from "./planners.ts";
+import { pricesOf } from "./prices.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
 import { sha256, tenantKeys } from "./signing.ts";
@@ -57,6 +58,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 				...request,
 				pinned,
 				planner: { kind: planner.kind, model: planner.model },
+				prices: pricesOf(this.env, planner),
 				script_length: planner.script.length,
 				world,
 			},

@@ -44,6 +44,8 @@ export type RunLimits = {
 	readonly session_timeout_ms: number;
 	/** 0: no limit declared. */
 	readonly max_tokens: number;
+	/** Millionths of a US dollar; absent: no budget of money. */
+	readonly max_cost_micro_usd?: number | undefined;
 };
 export type CreateRun = {
 	readonly run_id: string;

@@ -3,6 +3,7 @@ import { conditionsOf } from "#core/availability/conditions.ts";
 import { functionDefinition } from "#core/exposure/definitions.ts";
 import { RESULT_INLINE_MAX_BYTES, RUN_VIEW_CALLS } from "#core/limits.ts";
 import { toolMessage } from "#core/planner/tool-message.ts";
+import { costOf } from "#core/run/budget.ts";
 import { approvalView } from "#core/run/draft.ts";
 import type { CallRecord, RunState } from "#core/run/state.ts";
 import { toolMessageInput } from "#core/run/tool-message-of.ts";
@@ -27,7 +28,7 @@ export function runView(
 		answer: run.answer,
 		planner: run.planner,
 		turn: run.turn,
-		usage: run.usage,
+		usage: { ...run.usage, cost_micro_usd: costOf(run) },
 		calls: calls.map((call) => callView(call)),
 		pending_approvals: [...approvals.values()].filter((approval) => approval.status === "pending").map(approvalView),
 		error: run.error,

@@ -28,6 +28,9 @@ const NARROW: Authority = {
 	permissions: ["*:read:*", "tools:write:pay", "tools:write:keyed", "approval:decide:*"],
 };
 
+/** Of a model's tokens, whole numbers, so that the checkers can add them up without rounding. */
+export const PRICES = { prompt: 1, completion: 2 } as const;
+
 /** On its way to a run of one life. `event` is made when it arrives, with the world of that moment. */
 export type Letter = {
 	readonly run: RunTwin;
@@ -125,7 +128,7 @@ export class Town {
 		return found;
 	}
 
-	begin(name: string, planner: PlannerKind): RunTwin {
+	begin(name: string, planner: PlannerKind, max_cost_micro_usd?: number): RunTwin {
 		const run = new RunTwin(name, planner, this.dice);
 		this.runs.push(run);
 		this.step(run, {
@@ -138,12 +141,14 @@ export class Town {
 			messages: [],
 			pinned: null,
 			planner: { kind: planner, model: null },
+			prices: planner === "external" ? undefined : PRICES,
 			script_length: 0,
 			limits: {
 				turns: this.dice.maybe(0.1) ? 2 : 40,
 				turn_timeout_ms: this.dice.pick([20_000, 120_000, 600_000]),
 				session_timeout_ms: this.dice.pick([60_000, 1_800_000]),
 				max_tokens: this.dice.maybe(0.05) ? 50 : 0,
+				...(max_cost_micro_usd === undefined ? {} : { max_cost_micro_usd }),
 			},
 			metadata: {},
 			context: {},
