@@ -132,7 +132,7 @@ describe("a run's events", () => {
 			expect(again.status).toBe(200);
 			mine.push(again);
 		});
-		await Promise.all([other, ...mine.slice(1)].map((one) => one.body?.cancel()));
+		await Promise.all([other, ...mine.slice(1)].map(async (one) => one.body?.cancel()));
 	});
 
 	it("of a run that is over are sent like any others: a run may go on", async () => {

@@ -11,8 +11,8 @@ import { checkStart } from "./check-start.ts";
 import { checkLeave, checkTruth } from "./check-truth.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { fail, type Taken } from "./taken.ts";
-import { toolOf } from "./tools.ts";
-import { PRICES, type Town } from "./town.ts";
+import { PRICES, toolOf } from "./tools.ts";
+import type { Town } from "./town.ts";
 
 /** One recovery more than the machine allows itself would be one too many: retries and recoveries together. */
 const ATTEMPTS_MAX = 1 + RETRIES_MAX + 3;

@@ -44,6 +44,9 @@ const DECLARED: Record<string, JsonObject> = {
 	keyed_pay: { effect: "write", ...GATED, ...KEYED },
 };
 
+/** Of a model's tokens, whole numbers, so that the checkers can add them up without rounding. */
+export const PRICES = { prompt: 1, completion: 2 } as const;
+
 /** What a planner may call. */
 export const CALLABLE = Object.keys(DECLARED).filter((tool_id) => tool_id !== "status" && tool_id !== "stops");
 

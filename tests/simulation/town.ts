@@ -16,7 +16,7 @@ import type { Dice } from "./dice.ts";
 import { GateTwin } from "./gate-twin.ts";
 import { makeDecision } from "./planner-twin.ts";
 import { RunTwin } from "./run-twin.ts";
-import { REGISTRIES, toolOf } from "./tools.ts";
+import { PRICES, REGISTRIES, toolOf } from "./tools.ts";
 import { UpstreamTwin } from "./upstream-twin.ts";
 
 /** No request waits longer for its answer: past it the letter is lost. */
@@ -27,9 +27,6 @@ const NARROW: Authority = {
 	...WHOLE,
 	permissions: ["*:read:*", "tools:write:pay", "tools:write:keyed", "approval:decide:*"],
 };
-
-/** Of a model's tokens, whole numbers, so that the checkers can add them up without rounding. */
-export const PRICES = { prompt: 1, completion: 2 } as const;
 
 /** On its way to a run of one life. `event` is made when it arrives, with the world of that moment. */
 export type Letter = {
