@@ -113,7 +113,7 @@ export interface AgentRunApi {
 	/** A page of it; `next_seq` is what to go on after. */
 	evidence(
 		ask: Ask<{ readonly after_seq?: number; readonly limit?: number }>,
-	): Promise<Reply<{ data: Evidence[]; next_seq: number | null; head_hash: string }>>;
+	): Promise<Reply<{ data: Evidence[]; next_seq?: number | null; head_hash: string }>>;
 	verify(ask: Ask): Promise<Reply<{ valid: boolean; checked: number; broken_at: number | null }>>;
 	settleOutcome(
 		ask: Ask<{ tool_call_id: string; outcome: "happened" | "not_happened"; result: Json | null; reason: string }>,

@@ -15,7 +15,8 @@ let read: { readonly text: string; readonly prices: ReadonlyMap<string, TokenPri
 export function pricesOf(env: Env, { kind, model }: PlannerSpec): TokenPrices | undefined {
 	const named = model ?? (kind === "openai" ? env.BELAY_PLANNER_MODEL : null);
 	const text = env.BELAY_PLANNER_PRICES;
-	if (named === null || text === "") return undefined;
+	// A deployment whose configuration is older has no such variable.
+	if (named === null || !text) return undefined;
 	if (read?.text !== text) read = { text, prices: parse(text) };
 	return read.prices.get(named);
 }

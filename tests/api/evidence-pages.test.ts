@@ -1,5 +1,8 @@
 /** A run's evidence in pages: the whole chain, each record once, and verified however long it is. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { EVIDENCE_PAGE_MAX_CHARS } from "#core/limits.ts";
+import { type EvidencePage, evidencePage } from "#objects/agent-run/evidence-desk.ts";
+import type { RunStore } from "#objects/agent-run/store.ts";
 import { call, pluck, seedTenant, type TestTenant } from "../support/client.ts";
 
 let tenant: TestTenant;
@@ -50,5 +53,28 @@ describe("evidence", () => {
 	it("is verified past the first page that is read", async () => {
 		const verdict = (await call("GET", `/v1/runs/${run_id}/evidence/verify`, undefined, tenant.agent)).body;
 		expect(verdict).toEqual({ valid: true, checked: RECORDS, broken_at: null });
+	});
+});
+
+describe("a page", () => {
+	const large = (seq: number) => ({ seq, data: { seq, input: "x".repeat(EVIDENCE_PAGE_MAX_CHARS / 3) } });
+	const store = {
+		log: (after: number, limit: number) =>
+			[1, 2, 3, 4, 5, 6, 7]
+				.filter((seq) => seq > after)
+				.slice(0, limit)
+				.map(large),
+	} as unknown as RunStore;
+
+	it("ends where its text would be too long for one message, and never holds none", () => {
+		const seqs: number[][] = [];
+		for (let at: number | null = 0; at !== null; ) {
+			const { data, next_seq }: EvidencePage = evidencePage(store, at, 100);
+			seqs.push(data.map(({ seq }) => seq));
+			at = next_seq;
+		}
+		expect(seqs).toEqual([[1, 2], [3, 4], [5, 6], [7]]);
+		const huge = { log: () => [{ data: { seq: 1, input: "x".repeat(2 * EVIDENCE_PAGE_MAX_CHARS) } }] };
+		expect(evidencePage(huge as unknown as RunStore, 0, 100).data).toHaveLength(1);
 	});
 });

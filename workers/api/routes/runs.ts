@@ -207,7 +207,8 @@ runs.get(
 	},
 	async (c, _body, { cursor, limit }) => {
 		const after_seq = Number(cursor ?? "0");
-		const { next_seq, ...page } = await read(c, (run) => run.evidence({ ...said(c), after_seq, limit }));
+		// an object of an older version answers the whole chain, and knows no pages
+		const { next_seq = null, ...page } = await read(c, (run) => run.evidence({ ...said(c), after_seq, limit }));
 		return c.json({ ...page, next_cursor: next_seq === null ? null : String(next_seq) });
 	},
 );
