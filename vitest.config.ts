@@ -29,6 +29,11 @@ export default defineConfig({
 								BELAY_PUBLIC_URL: "https://belay.test",
 								BELAY_PLANNER_BASE_URL: "https://planner.test",
 								BELAY_PLANNER_API_KEY: "test-planner-key",
+								BELAY_PLANNER_PRICES: JSON.stringify({
+									priced: { prompt: 100, completion: 200 },
+									"priced-low": { prompt: 0.07, completion: 0.1 },
+									given: { prompt: 0, completion: 0 },
+								}),
 							},
 							outboundService: outside,
 						} as never,

@@ -201,3 +201,8 @@ export function argumentNames(ast: ASTNode): readonly string[] | null {
 	};
 	return collect(ast) ? [...names] : null;
 }
+
+/** Whether an expression reads a variable by name. */
+export function reads(ast: ASTNode, name: string): boolean {
+	return (ast.op === "id" && ast.args === name) || children(ast).some((node) => reads(node, name));
+}

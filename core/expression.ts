@@ -4,7 +4,7 @@
  * and `args_taint` and nothing else; it refuses what could run long or err on valid arguments. Called by the registry, normalize, approval.
  */
 import { Environment, type ParseResult } from "@marcbachmann/cel-js";
-import { argumentNames, guardExpression, MATCHED_TEXT_MAX_CHARS } from "./expression-guards.ts";
+import { argumentNames, guardExpression, MATCHED_TEXT_MAX_CHARS, reads } from "./expression-guards.ts";
 import { celType, celValue } from "./expression-schema.ts";
 import { type Json, type JsonObject, put } from "./json.ts";
 
@@ -21,7 +21,7 @@ export type Scope = {
 	readonly args: JsonObject;
 	readonly context: ExpressionContext;
 	/**
-	 * Labels of untrusted sources whose text the arguments hold (`core/data/taint.ts`). Where it was not worked out, a rule
+	 * Labels of untrusted sources whose text the arguments hold: `"http:fetch" in args_taint`. Where it was not worked out, a rule
 	 * that asks for it errs, which asks a person or refuses; an empty list would be a promise nobody made.
 	 */
 	readonly args_taint?: readonly string[];
@@ -30,7 +30,12 @@ export type Evaluated =
 	| { readonly ok: true; readonly value: unknown }
 	| { readonly ok: false; readonly message: string };
 /** A compiled expression. `evaluate` never throws; integers come back as BigInt. */
-export type Expression = { readonly source: string; evaluate(scope: Scope): Evaluated };
+export type Expression = {
+	readonly source: string;
+	/** It reads `args_taint`, which is worked out only for rules that do. */
+	readonly readsTaint: boolean;
+	evaluate(scope: Scope): Evaluated;
+};
 export type CompiledExpression =
 	| { readonly ok: true; readonly expression: Expression }
 	| { readonly ok: false; readonly message: string };
@@ -69,7 +74,9 @@ export function compileExpression(source: string, input_schema: JsonObject, want
 	const problem = guardExpression(parsed.ast, input_schema);
 	if (problem !== undefined) return { ok: false, message: problem };
 	const names = argumentNames(parsed.ast);
-	return { ok: true, expression: { source, evaluate: (scope) => evaluate(parsed, input_schema, names, scope, want) } };
+	const readsTaint = reads(parsed.ast, "args_taint");
+	const run = (scope: Scope): Evaluated => evaluate(parsed, input_schema, names, scope, want);
+	return { ok: true, expression: { source, readsTaint, evaluate: run } };
 }
 
 function environment(input_schema: JsonObject): Environment {

@@ -78,6 +78,15 @@ export const ARTIFACT_PREVIEW_MAX_BYTES = 32_768;
 export const ARTIFACT_STORE_MS = 10_000;
 /** `GET` of a run shows this many last calls (decision 2). */
 export const RUN_VIEW_CALLS = 50;
+/** Records of one page of a run's evidence, and their text: a page travels from the object in one message (32 MiB at most). */
+export const EVIDENCE_PAGE_MAX_ROWS = 1_000;
+export const EVIDENCE_PAGE_MAX_CHARS = 4_194_304;
+/**
+ * Listeners of one run's events, and of one principal among them, so that nobody locks the others out: each costs the object
+ * a socket and every event a send.
+ */
+export const LISTENERS_MAX = 128;
+export const LISTENERS_OF_ONE_MAX = 32;
 /** D3: rows of a query without an explicit limit. */
 export const ROWS_DEFAULT = 1_000;
 export const DESCRIPTOR_MAX_BYTES = 131_072;
@@ -187,6 +196,7 @@ invariant(
 );
 invariant(SANDBOX_RESULT_MAX_BYTES <= RESULT_MAX_BYTES, "a sandbox result is a result");
 invariant(INDEX_ROW_MAX_BYTES < BULK_STATEMENT_MAX_BYTES, "a row fits a bulk statement");
+invariant(LISTENERS_OF_ONE_MAX < LISTENERS_MAX, "one listener leaves room for others");
 invariant(PAGE_DEFAULT_ROWS <= PAGE_MAX_ROWS, "page sizes");
 invariant(CACHE_REALTIME_MS < CACHE_NEAR_REALTIME_MS && CACHE_NEAR_REALTIME_MS < CACHE_STATIC_MS, "cache tiers");
 invariant(CACHE_STATIC_MS <= SNAPSHOT_TTL_MS, "a snapshot outlives the cache");

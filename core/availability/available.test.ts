@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { ToolVersion } from "../registry/descriptor.ts";
 import { sampleTool } from "../registry/sample-tool.ts";
 import { onSurface } from "../surface/surface.ts";
 import { available, type Condition } from "./available.ts";
@@ -7,28 +8,34 @@ const NOW = 1_000_000;
 const map = (...conditions: Partial<Condition>[]): Map<string, Condition> =>
 	new Map(conditions.map((one) => [one.name ?? "", { name: "", holds: true, source: "test", at: NOW, ...one }]));
 
+/** A stored version: registration takes only what can be observed, and older versions may require more. */
+function needing(requires: string[]): ToolVersion {
+	const version = sampleTool();
+	return { ...version, descriptor: { ...version.descriptor, requires } };
+}
+
 describe("available", () => {
 	it("needs nothing when nothing is required", () => {
 		expect(available(sampleTool(), new Map(), NOW)).toEqual({ holds: true, reason: "needs nothing", missing: [] });
 	});
 	it("names every missing precondition with what mends it", () => {
-		const tool = sampleTool({ requires: ["workspace", "connection:github", "device:browser"] });
+		const tool = needing(["workspace", "connection:github", "device:browser"]);
 		const judged = available(tool, map({ name: "connection:github" }), NOW);
 		expect(judged.holds).toBe(false);
 		expect(judged.missing).toEqual([
-			{ name: "workspace", mend: "open a workspace for this run" },
+			{ name: "workspace", mend: "open a workspace for this run, and name it in `context.workspace_id`" },
 			{ name: "device:browser", mend: "connect the device browser" },
 		]);
 	});
 	it("takes stale for unavailable, and says so", () => {
-		const tool = sampleTool({ requires: ["workspace"] });
+		const tool = needing(["workspace"]);
 		const at = (past: number): boolean => available(tool, map({ name: "workspace", at: NOW - past }), NOW).holds;
 		expect([0, 60_000, 60_001, -5_000, -5_001, Number.NaN].map(at)).toEqual([true, true, false, true, false, false]);
 		expect(available(tool, map({ name: "workspace", at: NOW - 61_000 }), NOW).reason).toContain("stale");
 		expect(available(tool, map({ name: "workspace", at: NOW - 500, max_age_ms: 100 }), NOW).holds).toBe(false);
 	});
 	it("asks three things of an MCP server, named apart", () => {
-		const tool = sampleTool({ requires: ["mcp:github"] });
+		const tool = needing(["mcp:github"]);
 		expect(available(tool, map({ name: "mcp:github" }), NOW).missing.map(({ name }) => name)).toEqual([
 			"mcp:github:connection",
 			"mcp:github:discovery",

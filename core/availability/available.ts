@@ -66,7 +66,7 @@ function mend(name: string): string {
 	const parsed = parseRequirement(name);
 	switch (parsed?.kind) {
 		case "workspace":
-			return "open a workspace for this run";
+			return "open a workspace for this run, and name it in `context.workspace_id`";
 		case "device":
 			return "connect the device browser";
 		case "microapp":

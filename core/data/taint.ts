@@ -8,7 +8,12 @@
 import { type Json, type JsonObject, pointerSegment } from "../json.ts";
 
 /** `strings`: what the planner was shown of the results under this label, numbers written out. */
-export type TaintSource = { readonly label: string; readonly strings: readonly string[] };
+export type TaintSource = {
+	readonly label: string;
+	readonly strings: readonly string[];
+	/** Not all of it is at hand: any leaf may come from the rest. */
+	readonly cut?: boolean;
+};
 /** `pointer` is the JSON Pointer of a leaf; "" when there was too much text to look at, so any leaf may be meant. */
 export type Taint = { readonly pointer: string; readonly label: string };
 
@@ -18,7 +23,7 @@ const EXACT_MIN_CHARS = 4;
 const GRAM_CHARS = 12;
 /** What is compared in one call, after plain writing: some 20 ms. A planner is shown 64 KiB of each result at most. */
 const ARGS_MAX_CHARS = 65_536;
-const SOURCES_MAX_CHARS = 1_048_576;
+export const TAINT_SOURCES_MAX_CHARS = 1_048_576;
 const FILTER_SIZE = 65_536;
 
 /**
@@ -27,12 +32,12 @@ const FILTER_SIZE = 65_536;
  */
 export function taint(args: JsonObject, sources: readonly TaintSource[], trusted: readonly string[] = []): Taint[] {
 	const index = indexOf(args);
-	let room = SOURCES_MAX_CHARS;
+	let room = TAINT_SOURCES_MAX_CHARS;
 	for (const text of trusted) room -= scan(index, text, room, (gram) => index.trusted.add(gram));
 	const found: Taint[] = [];
-	for (const { label, strings } of sources) {
+	for (const { label, strings, cut = false } of sources) {
 		const hits = new Set<string>();
-		let whole = index.cut;
+		let whole = index.cut || cut;
 		const grams = new Set<string>();
 		const hit = (gram: string): void => {
 			// each gram once: a page that repeats it a thousand times costs what one costs

@@ -23,25 +23,27 @@ export type ChainVerdict = { readonly valid: boolean; readonly checked: number; 
  * the seq after the last one when the tail is missing.
  */
 export function verifyEvidence(
-	records: readonly Evidence[],
+	records: Iterable<Evidence>,
 	anchor: { readonly head_hash: string; readonly count: number },
 	digest: Digest,
 	verify: (text: string, signature: string) => boolean,
 ): ChainVerdict {
 	let prev_hash = GENESIS;
 	let last_seq = 0;
-	for (const [index, { hash, signature, ...body }] of records.entries()) {
+	let checked = 0;
+	for (const { hash, signature, ...body } of records) {
 		const holds =
 			body.prev_hash === prev_hash &&
 			body.seq > last_seq &&
 			digest(canonicalJson(body)) === hash &&
 			verify(hash, signature);
-		if (!holds) return { valid: false, checked: index, broken_at: body.seq };
+		if (!holds) return { valid: false, checked, broken_at: body.seq };
 		prev_hash = hash;
 		last_seq = body.seq;
+		checked += 1;
 	}
-	if (records.length !== anchor.count || prev_hash !== anchor.head_hash) {
-		return { valid: false, checked: records.length, broken_at: last_seq + 1 };
+	if (checked !== anchor.count || prev_hash !== anchor.head_hash) {
+		return { valid: false, checked, broken_at: last_seq + 1 };
 	}
-	return { valid: true, checked: records.length, broken_at: null };
+	return { valid: true, checked, broken_at: null };
 }

@@ -15,6 +15,8 @@ import { unsound } from "./plain.ts";
 export type NormalizeWorld = DangerWorld & {
 	/** Its `args` are replaced by the completed arguments. */
 	readonly scope: Scope;
+	/** What rules read as `args_taint` of the completed arguments; asked only for a tool with rules that read it. */
+	readonly taint?: (args: JsonObject) => readonly string[];
 	/** The language of repair hints (V4); English when nobody said. */
 	readonly locale?: Locale;
 };
@@ -39,7 +41,7 @@ export function normalize(tool: CompiledTool, value: JsonObject, world: Normaliz
 	const filled = fill(tool.schema, value);
 	const structural = [...unsound(filled.value), ...tool.validate(filled.value, world.locale)];
 	if (structural.length > 0) return refuse("validation_failed", structural);
-	const semantic = judgeRules(tool, { ...world.scope, args: filled.value });
+	const semantic = judgeRules(tool, scopeOf(tool, world, filled.value));
 	if (semantic.length > 0) return refuse("semantic_failed", semantic);
 	const marked = tool.marked(filled.value);
 	const security = marked.flatMap((text) => judgeText(text, world));
@@ -50,6 +52,11 @@ export function normalize(tool: CompiledTool, value: JsonObject, world: Normaliz
 
 function refuse(reason: RefusalReason, errors: FieldError[]): Normalized {
 	return { ok: false, refusal: { stage: "normalize", reason, blocked: reason === "security_blocked", errors } };
+}
+
+function scopeOf(tool: CompiledTool, { scope, taint }: NormalizeWorld, args: JsonObject): Scope {
+	const tainted = tool.readsTaint && tool.rules.length > 0 ? taint?.(args) : undefined;
+	return tainted === undefined ? { ...scope, args } : { ...scope, args, args_taint: tainted };
 }
 
 function judgeRules(tool: CompiledTool, scope: Scope): FieldError[] {

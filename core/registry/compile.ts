@@ -24,6 +24,8 @@ export type CompiledTool = {
 	readonly rules: readonly CompiledRule[];
 	/** Present exactly when `approval.mode` is `when`. */
 	readonly approvalWhen: Expression | null;
+	/** Its approval or semantic rules read `args_taint`: every other tool's calls are spared the work. */
+	readonly readsTaint: boolean;
 	/** Every text in the arguments that the schema marks as dangerous (`x-belay-kind`, format uri). */
 	readonly marked: (args: JsonObject) => MarkedText[];
 };
@@ -44,16 +46,19 @@ function build(descriptor: ToolDescriptor): Parts {
 	invariant(input.errors.length === 0, `stored input schema of \`${descriptor.tool_id}\` does not import`);
 	const output = descriptor.output_schema && importSchema(descriptor.output_schema as JsonObject, "/output_schema");
 	const { approval } = descriptor;
+	const approvalWhen = approval.mode === "when" ? mustCompile(approval.when, input.schema) : null;
+	const rules = descriptor.semantic_rules.map((rule) => ({
+		expression: mustCompile(rule.expr, input.schema),
+		field: rule.field,
+		message: rule.message,
+	}));
 	return {
 		schema: input.schema,
 		validate: compileValidator(input.schema),
 		validateResult: output === undefined ? () => [] : compileValidator(output.schema),
-		rules: descriptor.semantic_rules.map((rule) => ({
-			expression: mustCompile(rule.expr, input.schema),
-			field: rule.field,
-			message: rule.message,
-		})),
-		approvalWhen: approval.mode === "when" ? mustCompile(approval.when, input.schema) : null,
+		rules,
+		approvalWhen,
+		readsTaint: approvalWhen?.readsTaint === true || rules.some(({ expression }) => expression.readsTaint),
 		marked: compileMarks(input.schema),
 	};
 }

@@ -39,6 +39,7 @@ describe("checkDescriptor", () => {
 		["a capability twice", { capabilities: ["a:b:c", "a:b:c"] }, "/capabilities/1"],
 		["a permission of four parts", { required_permissions: ["a:b:c:d"] }, "/required_permissions/0"],
 		["an unknown precondition", { requires: ["weather"] }, "/requires/0"],
+		["one that nothing can observe", { requires: ["workspace", "connection:github"] }, "/requires/1"],
 		["an input that is no object", { input_schema: { type: "string" } }, "/input_schema/type"],
 		["an input without type", { input_schema: {} }, "/input_schema/type"],
 		["an output that does not compile", { output_schema: { type: 5 } }, "/output_schema/type"],

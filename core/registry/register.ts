@@ -11,7 +11,7 @@ import { type ToolDescriptor, toolDescriptor } from "./descriptor.ts";
 import { importSchema } from "./import-schema.ts";
 import { fault, readIssue } from "./read-issue.ts";
 import { checkRelations, namesField } from "./relations.ts";
-import { parseRequirement } from "./requirements.ts";
+import { isObserved, parseRequirement } from "./requirements.ts";
 import { isFullThreePart, parseThreePart } from "./three-part.ts";
 
 export { type CompiledTool, compileTool } from "./compile.ts";
@@ -103,15 +103,13 @@ function checkParts(input: JsonObject, errors: FieldError[], warnings: string[])
 			);
 	});
 	texts(own(input, "requires"), (text, at) => {
-		if (parseRequirement(text) === undefined)
-			errors.push(
-				fault(
-					`/requires/${at}`,
-					"not a known precondition",
-					"workspace, device:browser, microapp:<id>, connection:<provider>, expert:<id>, mcp:<server>, provider:<id> or process:<id>",
-					"enum_out_of_range",
-				),
-			);
+		const requirement = parseRequirement(text);
+		if (requirement !== undefined && isObserved(requirement)) return;
+		const error =
+			requirement === undefined
+				? "not a known precondition"
+				: "nothing in this version can observe this precondition, so the tool would never be available";
+		errors.push(fault(`/requires/${at}`, error, "`workspace`, or no entry", "enum_out_of_range"));
 	});
 	for (const list of ["capabilities", "tags", "required_permissions", "requires", "depends_on", "aliases"])
 		repeats(own(input, list), (at) =>

@@ -21,6 +21,12 @@ export function parseRequirement(text: string): Requirement | undefined {
 	return { kind, id } as Requirement;
 }
 
+/**
+ * Whether anything here can ever say that the precondition holds (`core/availability/conditions.ts`). A tool that requires
+ * another would be unavailable for ever, so it is not registered.
+ */
+export const isObserved = (requirement: Requirement): boolean => requirement.kind === "workspace";
+
 /** The conditions that an entry stands for: an MCP server needs three, named apart (F3, M1). */
 export function conditionNames(requirement: string): string[] {
 	const parsed = parseRequirement(requirement);

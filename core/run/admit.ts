@@ -16,12 +16,14 @@ import { judgeCall, judgeTool, mostRestrictive, type Verdict } from "../policy/p
 import type { PlannedCall } from "../ports.ts";
 import type { FieldError } from "../refusal.ts";
 import type { CompiledTool } from "../registry/register.ts";
+import { unaffordable } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { iso } from "./kit.ts";
 import { field, refuse } from "./refuse.ts";
 import { scopeOf } from "./scope.ts";
 import type { CallRecord, ExposedTool, World } from "./state.ts";
+import { scopeOfCall, taintFlags, taintOf } from "./taint-of.ts";
 
 export type Admission = {
 	readonly world: World;
@@ -98,11 +100,16 @@ export function judgeArguments(
 	world: World,
 ): CallRecord {
 	const scope = scopeOf(draft, value);
-	const normal = normalize(tool, value, { scope, judgeUrl: draft.kit.judgeUrl });
+	let tainted: readonly string[] | undefined;
+	const taint = (args: JsonObject): readonly string[] => {
+		tainted = taintOf(draft, call.turn, args);
+		return tainted;
+	};
+	const normal = normalize(tool, value, { scope, judgeUrl: draft.kit.judgeUrl, taint });
 	if (!normal.ok)
 		return refuse(
 			draft,
-			call,
+			{ ...call, security_flags: taintFlags(tainted) },
 			normal.refusal.stage,
 			normal.refusal.reason,
 			normal.refusal.errors,
@@ -110,6 +117,7 @@ export function judgeArguments(
 			normal.refusal.blocked,
 		);
 	const { descriptor } = tool.version;
+	const frozenScope = scopeOfCall(draft, call, tool, normal.arguments);
 	const { input_hash } = freeze(
 		{
 			tenant_salt: draft.kit.tenant_salt,
@@ -134,7 +142,7 @@ export function judgeArguments(
 		frozen: normal.arguments,
 		input_hash,
 		notes: normal.notes,
-		security_flags: normal.flags,
+		security_flags: [...taintFlags(frozenScope.args_taint), ...normal.flags],
 	};
 	if (draft.run.denied.some((denied) => denied.tool_id === call.tool_id && denied.input_hash === input_hash)) {
 		const hint = "a person has decided against exactly this call in this run; do not ask for it again";
@@ -142,7 +150,6 @@ export function judgeArguments(
 			field("", "semantic_violation", "a call that was not denied before", hint),
 		]);
 	}
-	const frozenScope = scopeOf(draft, normal.arguments);
 	const verdict = mostRestrictive(
 		permitted,
 		judgeCall(draft.run.authority, descriptor, normal.arguments, frozenScope),
@@ -159,6 +166,8 @@ export function judgeArguments(
 			verdict.reason,
 		);
 	}
+	const short = unaffordable(draft, descriptor);
+	if (short !== null) return refuse(draft, judged, "invoke", "budget_exhausted", [short], short.error);
 	if (verdict.decision === "ask") return ask(draft, judged, tool, verdict);
 	const pending: CallRecord = { ...judged, state: "PENDING" };
 	draft.call(pending);
@@ -184,7 +193,8 @@ function ask(draft: Draft, call: CallRecord, tool: CompiledTool, verdict: Verdic
 			summary: summarize(descriptor, call.frozen ?? {}),
 			arguments: call.frozen,
 			risk: descriptor.risk,
-			rule_ids: [...verdict.rule_ids],
+			// Whose words these may be is what the approver has to know.
+			rule_ids: [...verdict.rule_ids, ...call.security_flags.filter((flag) => flag.startsWith("taint:"))],
 			requested_by: draft.run.principal.principal_id,
 			approvers: [`approval:decide:${descriptor.category}`],
 			required: 1,

@@ -4,6 +4,7 @@ import { EMPTY_LOOP_GUARD } from "../planner/loop-guard.ts";
 import { EMPTY_REPAIR_GUARD } from "../planner/repair-guard.ts";
 import type { FieldError } from "../refusal.ts";
 import { advance } from "./advance.ts";
+import { unpriced } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Created, Said } from "./event.ts";
@@ -29,6 +30,7 @@ export function unborn(event: Created, kit: Kit): RunState {
 		principal,
 		authority,
 		planner: event.planner,
+		...(event.prices === undefined ? {} : { prices: event.prices }),
 		script: { length: event.script_length, at: 0 },
 		pinned: event.pinned,
 		limits: event.limits,
@@ -77,9 +79,17 @@ export function created(draft: Draft, event: Created): StepProblem | null {
 			},
 		];
 	});
-	return errors.length === 0
+	if (errors.length > 0)
+		return { status: 422, code: "invalid_request", detail: "some pinned tools cannot be used", errors };
+	const unknown = unpriced(draft);
+	return unknown.length === 0
 		? null
-		: { status: 422, code: "invalid_request", detail: "some pinned tools cannot be used", errors };
+		: {
+				status: 422,
+				code: "invalid_request",
+				detail: "a budget of money needs prices that are known",
+				errors: unknown,
+			};
 }
 
 /** The user's next message: it follows the open turn's results, or begins the next turn of a managed run at rest. */

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../json.ts";
 import type { InvokeOutcome } from "../outcome.ts";
 import type { PlannerDecision, PlannerFault } from "../ports.ts";
 import type { Caller } from "../principal.ts";
+import type { TokenPrices } from "./budget.ts";
 import type { Effect } from "./effect.ts";
 import type { ApprovalRecord, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
 
@@ -17,6 +18,8 @@ export type Created = {
 	readonly messages: readonly { readonly role: "user" | "system" | "assistant"; readonly content: string }[];
 	readonly pinned: readonly string[] | null;
 	readonly planner: { readonly kind: PlannerKind; readonly model: string | null };
+	/** Of a managed planner's tokens; absent when nobody has said them. */
+	readonly prices?: TokenPrices | undefined;
 	readonly script_length: number;
 	readonly limits: RunLimits;
 	readonly metadata: JsonObject;

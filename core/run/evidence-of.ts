@@ -4,6 +4,8 @@ import { maskJson, maskText } from "../data/mask.ts";
 import type { Evidence, EvidenceOutcome } from "../evidence/record.ts";
 import { statement } from "../evidence/statement.ts";
 import type { Json } from "../json.ts";
+import type { ToolDescriptor } from "../registry/descriptor.ts";
+import { attemptCost } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./state.ts";
 
@@ -46,6 +48,7 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 				definition_hash: call.definition_hash,
 				policy_rev: call.policy_rev,
 				rule_ids: [...call.rule_ids],
+				...(flags.length === 0 ? {} : { security_flags: flags }),
 				permission_decision: moment.permission_decision,
 				source: call.source,
 				parent_call_id: call.parent_call_id,
@@ -58,6 +61,7 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 								decisions: approval.decisions.map(({ by, decision, at, via }) => ({ by, decision, at, via })),
 							},
 				attempts: call.attempts.length,
+				...costed(tool?.version.descriptor, call),
 				dispatched_at: call.attempts.at(-1)?.started_at ?? null,
 			},
 		},
@@ -71,4 +75,11 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 			status: call.state,
 		},
 	);
+}
+
+/** What the call has cost so far, where its tool declares a cost that can be counted. */
+function costed(descriptor: ToolDescriptor | undefined, { attempts }: CallRecord): { cost_micro_usd?: number } {
+	if (descriptor?.cost === undefined) return {};
+	const cost = attemptCost(descriptor);
+	return cost === null ? {} : { cost_micro_usd: cost * attempts.length };
 }

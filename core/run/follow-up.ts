@@ -12,6 +12,7 @@ import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { scopeOf } from "./scope.ts";
 import type { CallRecord, World } from "./state.ts";
+import { taintOf } from "./taint-of.ts";
 import { rest } from "./turn.ts";
 import { FINISHED, LIVE } from "./view.ts";
 
@@ -115,7 +116,10 @@ function mapped(
 	const made: JsonObject = {};
 	for (const [name, source] of Object.entries(args)) {
 		const compiled = compileExpression(source, input_schema as JsonObject, "any");
-		const value = compiled.ok ? compiled.expression.evaluate(scopeOf(draft, frozen)) : compiled;
+		const scope = scopeOf(draft, frozen);
+		const reads = compiled.ok && compiled.expression.readsTaint;
+		const told = reads ? { ...scope, args_taint: taintOf(draft, call.turn, frozen) } : scope;
+		const value = compiled.ok ? compiled.expression.evaluate(told) : compiled;
 		if (!value.ok) return `argument \`${name}\` of \`${tool.version.descriptor.tool_id}\` has no value`;
 		put(made, name, plain(value.value));
 	}

@@ -4,12 +4,13 @@ import { matches } from "../approval/grant.ts";
 import type { ConcurrencyClass } from "../invoke/fair-queue.ts";
 import { HALT_RECHECK_MS, LEASE_TTL_MS } from "../limits.ts";
 import { judgeCall, judgeTool } from "../policy/permits.ts";
-import type { RefusalReason } from "../refusal.ts";
+import type { FieldError, RefusalReason } from "../refusal.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
+import { unaffordable } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { standingOf } from "./expiry.ts";
-import { scopeOf } from "./scope.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
+import { scopeOfCall } from "./taint-of.ts";
 
 /** How soon a start that control could not confirm is tried again, ms. */
 const CONTROL_RETRY_MS = 1_000;
@@ -17,7 +18,7 @@ const CONTROL_RETRY_MS = 1_000;
 export type Judgement =
 	| { readonly ok: true }
 	| { readonly ok: false; readonly wait_ms: number; readonly reason: "control" | "halt" }
-	| { readonly ok: false; readonly refused: RefusalReason; readonly rich: string };
+	| { readonly ok: false; readonly refused: RefusalReason; readonly rich: string; readonly error?: FieldError };
 
 export function judgeAgain(
 	draft: Draft,
@@ -46,10 +47,13 @@ export function judgeAgain(
 	}
 	const authority = world.authority ?? draft.run.authority;
 	const args = call.frozen ?? {};
-	const scope = scopeOf(draft, args);
+	const scope = scopeOfCall(draft, call, tool, args);
 	if (judgeTool(authority, descriptor).decision === "deny") return no("policy_denied", "the permission was withdrawn");
 	const verdict = judgeCall(authority, descriptor, args, scope);
 	if (verdict.decision === "deny") return no("policy_denied", verdict.reason);
+	// Calls beside this one may have spent what it was admitted on.
+	const short = unaffordable(draft, descriptor);
+	if (short !== null) return { ...no("budget_exhausted", short.error), error: short };
 	const asks = verdict.decision === "ask" || judgeApproval(tool, args, scope).decision === "ask";
 	return asks ? judgeGrant(draft, call, approval, world) : { ok: true };
 }
@@ -73,7 +77,7 @@ function judgeGrant(draft: Draft, call: CallRecord, approval: ApprovalRecord | u
 	return matches(grant, bound) ? { ok: true } : no("policy_denied", "the approval is for another call");
 }
 
-const no = (refused: RefusalReason, rich: string): Judgement => ({ ok: false, refused, rich });
+const no = (refused: RefusalReason, rich: string) => ({ ok: false, refused, rich }) as const;
 
 /** I8: which of the shared places a tool uses; what runs inside Belay uses none. */
 export function concurrencyOf(descriptor: ToolDescriptor): ConcurrencyClass | null {

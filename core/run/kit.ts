@@ -3,7 +3,9 @@
 import type { RandomBytes } from "../ids.ts";
 import type { ConcurrencyClass } from "../invoke/fair-queue.ts";
 import type { Digest } from "../json.ts";
+import type { StoredMessage } from "../planner/conversation.ts";
 import type { CompiledTool } from "../registry/register.ts";
+import type { CallRecord } from "./state.ts";
 
 export type UrlVerdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
@@ -17,6 +19,11 @@ export type Kit = {
 	/** Compiles a definition that this run has seen, by its hash. */
 	readonly tool: (definition_hash: string) => CompiledTool;
 	readonly judgeUrl: (url: string) => UrlVerdict;
+	/** What the run has stored of its past, for the few rules that look back; synchronous, read when it is asked. */
+	readonly past: {
+		readonly callsOf: (turn: number) => readonly CallRecord[];
+		readonly messages: () => readonly StoredMessage[];
+	};
 	/** Keeps a reader of masked evidence from guessing short inputs from their hash (decision 26). */
 	readonly tenant_salt: string;
 	/** Takes one of the few places of a concurrency class for a call, or lines it up; synchronous, in memory (I8). */

@@ -3,6 +3,7 @@ import { executes } from "../planner/decision.ts";
 import { fillText } from "../planner/placeholders.ts";
 import { admit } from "./admit.ts";
 import { advance } from "./advance.ts";
+import { chargePlanner, overspent } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { PlanFailed, Planned } from "./event.ts";
@@ -36,12 +37,18 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		},
 	});
 	if (run.planner.kind === "scripted") draft.set({ script: { ...run.script, at: run.script.at + 1 } });
+	chargePlanner(draft, decision.usage);
 	const spent = draft.run.usage.prompt_tokens + draft.run.usage.completion_tokens;
 	if (run.limits.max_tokens > 0 && spent > run.limits.max_tokens) {
 		rest(draft, "failed", {
 			code: "token_budget",
 			message: `the run used ${spent} tokens of ${run.limits.max_tokens}; what was found is in its calls`,
 		});
+		return null;
+	}
+	const over = overspent(draft.run);
+	if (over !== null) {
+		rest(draft, "failed", over);
 		return null;
 	}
 	return decision.tool_calls.length === 0 ? answer(draft, event) : open(draft, event);

@@ -1,5 +1,6 @@
 /** The end of a call that is never invoked: the coarse reason for the planner, the rich one for the evidence. */
 import { refusedCall } from "../planner/repair-guard.ts";
+import { judgeTool } from "../policy/permits.ts";
 import type { FieldError, Refusal, RefusalReason } from "../refusal.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
@@ -45,12 +46,27 @@ function bounded(
 	const own = { reason, errors: [...errors] };
 	if (!isModel(run.planner.kind) || call.parent_call_id !== null) return own;
 	const { function_name, turn } = call;
-	const { state, verdict } = refusedCall(run.repair_guard, { function_name, turn, reason, errors, fallback: null });
+	const fallback = fallbackOf(draft, call);
+	const { state, verdict } = refusedCall(run.repair_guard, { function_name, turn, reason, errors, fallback });
 	draft.set({ repair_guard: state });
 	if (verdict.kind === "repair") return { reason, errors: [...verdict.errors] };
 	if (verdict.kind === "give_up") return { reason: verdict.reason, errors: [...verdict.errors] };
 	draft.set({ repair_stop: { code: verdict.code, message: verdict.message } });
 	return { reason: "budget_exhausted", errors: own.errors };
+}
+
+/**
+ * What the planner may call in the tool's place: only what it is offered this turn and may still call, so that a refusal
+ * names nobody a tool that is not theirs. A call whose tool was not resolved has none.
+ */
+function fallbackOf(draft: Draft, { definition_hash }: CallRecord): string | null {
+	if (definition_hash === null) return null;
+	const { fallback } = draft.kit.tool(definition_hash).version.descriptor;
+	if (typeof fallback !== "object") return null;
+	const offered = draft.exposure?.tools.find(({ tool_id }) => tool_id === fallback.tool_id);
+	if (offered === undefined) return null;
+	const { descriptor } = draft.kit.tool(offered.definition_hash).version;
+	return judgeTool(draft.run.authority, descriptor).decision === "deny" ? null : offered.function_name;
 }
 
 /** One thing to repair, in the form every refusal has (V4). */

@@ -3,6 +3,7 @@
  * tools, and a memory that keeps what the Durable Object would keep. Used by tests and the simulation only.
  */
 import type { Json, JsonObject } from "../json.ts";
+import type { StoredMessage } from "../planner/conversation.ts";
 import type { Lease, PlannerDecision } from "../ports.ts";
 import type { Caller } from "../principal.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
@@ -83,6 +84,7 @@ export class SampleRun {
 	readonly calls = new Map<string, CallRecord>();
 	readonly approvals = new Map<string, ApprovalRecord>();
 	readonly log: LogRow[] = [];
+	readonly messages: StoredMessage[] = [];
 	readonly toolMessages: string[] = [];
 	readonly due = new Map<string, { kind: string; ref: string; at: number }>();
 	effects: Effect[] = [];
@@ -106,6 +108,10 @@ export class SampleRun {
 			sign: (text) => `signed ${text.slice(0, 8)}`,
 			tool: (hash) => this.#compiled.get(hash) as CompiledTool,
 			judgeUrl: () => ({ ok: true }),
+			past: {
+				callsOf: (turn) => [...this.calls.values()].filter((call) => call.turn === turn),
+				messages: () => this.messages,
+			},
 			tenant_salt: "salt",
 			takePlace: () => true,
 			boot_id: `boot${this.boot}`,
@@ -169,8 +175,10 @@ export class SampleRun {
 		else if (row.table === "call") this.calls.set(row.doc.tool_call_id, row.doc);
 		else if (row.table === "approval") this.approvals.set(row.doc.approval_id, row.doc);
 		else if (row.table === "log") this.log.push(row.doc);
-		else if (row.table === "message" && row.doc.role === "tool") this.toolMessages.push(row.doc.tool_call_id ?? "");
-		else if (row.table === "due") this.due.set(`${row.kind}:${row.ref}`, row);
+		else if (row.table === "message") {
+			this.messages.push(row.doc);
+			if (row.doc.role === "tool") this.toolMessages.push(row.doc.tool_call_id ?? "");
+		} else if (row.table === "due") this.due.set(`${row.kind}:${row.ref}`, row);
 		else if (row.table === "due_done") this.due.delete(`${row.kind}:${row.ref}`);
 	}
 

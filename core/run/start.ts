@@ -5,6 +5,7 @@
  */
 import { retryTimeout } from "../invoke/retry.ts";
 import { CALLS_IN_FLIGHT_MAX, TOOL_TIMEOUT_DEFAULT_MS, WATCHDOG_GRACE_MS } from "../limits.ts";
+import { attemptCost, charge } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { countOut } from "./flight.ts";
 import { enterGate, leaveUnasked, needsOf } from "./gate.ts";
@@ -55,7 +56,9 @@ export function start(draft: Draft, call: CallRecord, world: World): void {
 		}
 		leaveUnasked(draft, call);
 		const refused: CallRecord = { ...call, gate: "none", pass_out: false, waiting: null };
-		refuse(draft, refused, "policy", judgement.refused, [], judgement.rich);
+		const { refused: reason, error, rich } = judgement;
+		const stage = reason === "budget_exhausted" ? "invoke" : "policy";
+		refuse(draft, refused, stage, reason, error === undefined ? [] : [error], rich);
 		return;
 	}
 	const needs = needsOf(draft, call, world);
@@ -90,6 +93,8 @@ function dispatch(draft: Draft, call: CallRecord, approval: ApprovalRecord | und
 	const n = call.attempts.length + 1;
 	const timeout_ms = retryTimeout(descriptor.timeout_ms ?? TOOL_TIMEOUT_DEFAULT_MS, n, draft.turnLeft());
 	consume(draft, approval);
+	// Each attempt is a request that may be charged for, so each counts (retries and recoveries too).
+	charge(draft, attemptCost(descriptor));
 	const deadline_at = draft.kit.now + timeout_ms;
 	const last = call.attempts.at(-1);
 	const waited_ms =

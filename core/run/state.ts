@@ -10,6 +10,7 @@ import type { RepairGuardState } from "../planner/repair-guard.ts";
 import type { Lease } from "../ports.ts";
 import type { Authority, Principal } from "../principal.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
+import type { TokenPrices } from "./budget.ts";
 import type { ApprovalView, CallView, ExposureTrace, RunStatus } from "./view.ts";
 
 export type PlannerKind = "openai" | "workers_ai" | "scripted" | "external";
@@ -19,6 +20,8 @@ export type RunLimits = {
 	readonly turn_timeout_ms: number;
 	readonly session_timeout_ms: number;
 	readonly max_tokens: number;
+	/** Millionths of a US dollar; absent: no budget of money. */
+	readonly max_cost_micro_usd?: number | undefined;
 };
 
 /** Time that counts: turn and session clocks stand still while the run rests or is halted (decision 6). */
@@ -60,6 +63,8 @@ export type RunRecord = {
 	readonly principal: Principal;
 	readonly authority: Authority;
 	readonly planner: { readonly kind: PlannerKind; readonly model: string | null };
+	/** Of a managed planner's tokens, as they were when the run began; absent when nobody has said them. */
+	readonly prices?: TokenPrices;
 	/** Scripted: how many decisions the script holds and how many have been played. */
 	readonly script: { readonly length: number; readonly at: number };
 	readonly pinned: readonly string[] | null;
@@ -78,6 +83,8 @@ export type RunRecord = {
 		readonly prompt_tokens: number;
 		readonly completion_tokens: number;
 		readonly tool_definition_tokens: number;
+		/** What calls and planner have cost so far; absent: nothing yet, null: nobody knows. */
+		readonly cost_micro_usd?: number | null;
 	};
 	readonly clocks: Clocks;
 	/** Decision 14: the same tool and input asked again after a denial is refused. */

@@ -1,4 +1,5 @@
 /** The turns of a run: opening one (what does the planner see?), closing one (has every call its answer?), and rest. */
+import { conditionsOf } from "../availability/conditions.ts";
 import { estimateTokens, functionDefinition } from "../exposure/definitions.ts";
 import { expose } from "../exposure/expose.ts";
 import { canonicalJson } from "../json.ts";
@@ -8,6 +9,7 @@ import { observe } from "../planner/loop-guard.ts";
 import { toolMessage } from "../planner/tool-message.ts";
 import { judgeTool } from "../policy/permits.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
+import { overspent } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { drop } from "./drop.ts";
 import { inFlight, isOut } from "./flight.ts";
@@ -29,7 +31,7 @@ export function refreshExposure(draft: Draft, world: World): void {
 	const judged = expose({
 		tools: world.tools,
 		permitted: (descriptor) => judgeTool(authority, descriptor).decision !== "deny",
-		conditions: new Map(),
+		conditions: conditionsOf(run.context, draft.kit.now),
 		pinned: run.pinned,
 		now: draft.kit.now,
 		limit: EXPOSURE_LIMIT_TOOLS,
@@ -81,6 +83,11 @@ export function openTurn(draft: Draft, world: World): void {
 		return;
 	}
 	refreshExposure(draft, world);
+	const over = overspent(run, true);
+	if (over !== null) {
+		rest(draft, "failed", over);
+		return;
+	}
 	const turn = run.turn + 1;
 	const { since } = run.clocks;
 	// The turn clock begins anew; the session clock keeps what it has counted.

@@ -153,6 +153,8 @@ export const runView = z.object({
 		prompt_tokens: z.number().int(),
 		completion_tokens: z.number().int(),
 		tool_definition_tokens: z.number().int(),
+		/** What the run has cost so far, in millionths of a US dollar; null when nobody has said a price of something it used. */
+		cost_micro_usd: z.number().int().nullable(),
 	}),
 	calls: z.array(call),
 	pending_approvals: z.array(approval),

@@ -5,10 +5,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { isDevelopment } from "#adapters/http/address-rules.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
-import { verifyEvidence } from "#core/evidence/chain.ts";
-import type { Evidence } from "#core/evidence/record.ts";
-import { functionDefinition } from "#core/exposure/definitions.ts";
 import { canonicalJson } from "#core/json.ts";
+import { EVIDENCE_PAGE_MAX_ROWS } from "#core/limits.ts";
 import { toPlannerDecision, type WireDecision } from "#core/planner/decision.ts";
 import { mayRead, maySteer } from "#core/policy/run-access.ts";
 import type { Caller } from "#core/principal.ts";
@@ -18,17 +16,15 @@ import type { RunState } from "#core/run/state.ts";
 import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
 import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Reply, Wait } from "./api.ts";
 import { ApprovalDesk } from "./approval-desk.ts";
-import { definition } from "./definitions.ts";
 import { announceLink } from "./dev-link.ts";
+import { checkEvidence, evidencePage } from "./evidence-desk.ts";
 import { Links } from "./links.ts";
 import { plannerMissing } from "./planners.ts";
+import { pricesOf } from "./prices.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
 import { sha256, tenantKeys } from "./signing.ts";
-import { callView, runView, turnMessages } from "./views.ts";
-
-/** Evidence records answered at once; a run's chain is bounded by its turns and calls, far below. */
-const EVIDENCE_MAX = 30_000;
+import { callView, exposureView, runView, turnMessages } from "./views.ts";
 
 export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	readonly #runtime: Runtime;
@@ -62,6 +58,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 				...request,
 				pinned,
 				planner: { kind: planner.kind, model: planner.model },
+				prices: pricesOf(this.env, planner),
 				script_length: planner.script.length,
 				world,
 			},
@@ -99,14 +96,14 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 			return no(409, "not_external", "this run has a planner of its own and takes no decisions from outside");
 		const world = await runtime.world();
 		// Nothing is awaited from here to the step: two requests under one key are one decision.
-		const hash = ask.idempotency_key === null ? "" : sha256(canonicalJson(ask.decision));
-		const before = ask.idempotency_key === null ? undefined : runtime.store.request(ask.idempotency_key);
+		const key = ask.idempotency_key === null ? null : `decide:${ask.idempotency_key}`;
+		const hash = key === null ? "" : sha256(canonicalJson(ask.decision));
+		const before = key === null ? undefined : runtime.store.request(key);
 		if (before !== undefined && before.hash !== hash)
 			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another decision");
 		let turn = before?.turn ?? null;
 		if (turn === null) {
 			const at = runtime.state?.run.turn ?? 0;
-			const { idempotency_key: key } = ask;
 			const step = runtime.step(
 				{
 					kind: "planned",
@@ -134,7 +131,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		const { run } = state;
 		// Without a turn: the newest one that has calls.
 		const turn = ask.turn ?? (run.turn_open || run.planner.kind !== "external" ? run.turn : Math.max(0, run.turn - 1));
-		return { ok: true, value: { turn, messages: turnMessages(this.#runtime.store.callsOfTurn(turn)) } };
+		return { ok: true, value: { turn, messages: turnMessages(this.#runtime.store.callsOf(turn)) } };
 	}
 
 	async say(
@@ -208,33 +205,21 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	async exposure(ask: Ask): ReturnType<AgentRunApi["exposure"]> {
 		const state = await this.#readable(ask.caller);
 		if (state === null) return notFound();
-		const { exposure, run } = state;
-		const tools = exposure?.tools ?? [];
-		const definitions = tools.map((tool) =>
-			functionDefinition(definition(this.#runtime.store, tool.definition_hash).version, tool.function_name),
-		);
-		return {
-			ok: true,
-			value: { turn: run.turn, mode: exposure?.mode ?? "all", definitions, trace: [...(exposure?.trace ?? [])] },
-		};
+		return { ok: true, value: exposureView(state, this.#runtime.store) };
 	}
 
-	async evidence(ask: Ask): Promise<Reply<{ data: Evidence[]; head_hash: string }>> {
+	async evidence(ask: Parameters<AgentRunApi["evidence"]>[0]): ReturnType<AgentRunApi["evidence"]> {
 		const state = await this.#readable(ask.caller);
 		if (state === null) return notFound();
-		return { ok: true, value: { data: this.#chain(), head_hash: state.run.head_hash } };
+		const page = evidencePage(this.#runtime.store, ask.after_seq ?? 0, ask.limit ?? EVIDENCE_PAGE_MAX_ROWS);
+		return { ok: true, value: { ...page, head_hash: state.run.head_hash } };
 	}
 
 	async verify(ask: Ask): ReturnType<AgentRunApi["verify"]> {
 		const state = await this.#readable(ask.caller);
 		if (state === null) return notFound();
 		const { verify } = tenantKeys(this.env.BELAY_MASTER_SECRET, state.run.tenant_id);
-		const anchor = { head_hash: state.run.head_hash, count: state.run.evidence_count };
-		return { ok: true, value: verifyEvidence(this.#chain(), anchor, sha256, verify) };
-	}
-
-	#chain(): Evidence[] {
-		return this.#runtime.store.log(0, EVIDENCE_MAX, "evidence.recorded").map((row) => evidenceOf(row.data));
+		return { ok: true, value: checkEvidence(this.#runtime.store, state.run, verify) };
 	}
 
 	async approval(ask: Ask<{ readonly approval_id: string }>): Promise<Reply<ApprovalView>> {
@@ -248,6 +233,12 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	}
 	async issueLink(ask: Parameters<AgentRunApi["issueLink"]>[0]): ReturnType<AgentRunApi["issueLink"]> {
 		return this.#desk.issueLink(ask);
+	}
+	async linkOfRequest(ask: Parameters<AgentRunApi["linkOfRequest"]>[0]): ReturnType<AgentRunApi["linkOfRequest"]> {
+		return this.#desk.linkOfRequest(ask);
+	}
+	async linkMailed(ask: Parameters<AgentRunApi["linkMailed"]>[0]): Promise<Reply<null>> {
+		return this.#desk.linkMailed(ask);
 	}
 	async openLink(ask: { v: 1; token: string }): Promise<Reply<LinkView>> {
 		return this.#desk.openLink(ask.token);
@@ -265,7 +256,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		const ask = JSON.parse(request.headers.get("x-belay-ask") ?? "null") as Ask<Listen> | null;
 		if (!ask || !(await this.#readable(ask.caller, ask.creation_ms))) return new Response(null, { status: 404 });
 		if (request.headers.get("upgrade") !== "websocket") return new Response(null, { status: 426 });
-		return this.#runtime.stream.open(ask.after_seq ?? 0);
+		return this.#runtime.stream.open(ask.after_seq ?? 0, ask.caller.principal_id);
 	}
 
 	override async webSocketMessage(): Promise<void> {
@@ -323,6 +314,3 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return { run, messages: turnMessages(calls), pending_approvals: run.pending_approvals };
 	}
 }
-
-/** The log's entry of a record carries the run's id and time like every entry; the record itself has both already. */
-const evidenceOf = (data: object): Evidence => data as Evidence;

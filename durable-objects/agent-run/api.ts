@@ -3,6 +3,7 @@
  * will call an old object. Answers are values; an error is a problem, never a thrown one.
  */
 
+import type { Condition } from "#core/availability/available.ts";
 import type { Json, JsonObject } from "#core/json.ts";
 import type { WireDecision } from "#core/planner/decision.ts";
 import type { FunctionDefinition } from "#core/ports.ts";
@@ -35,6 +36,8 @@ export type RunLimits = {
 	readonly session_timeout_ms: number;
 	/** 0: no limit declared. */
 	readonly max_tokens: number;
+	/** Millionths of a US dollar; absent: no budget of money. */
+	readonly max_cost_micro_usd?: number | undefined;
 };
 export type CreateRun = {
 	readonly run_id: string;
@@ -67,6 +70,8 @@ export type DecideApproval = {
 	readonly input_hash: string;
 	readonly reason: string | null;
 };
+/** A link asked for under an Idempotency-Key: 32 bytes in hex that only this deployment can compute from it, and the request. */
+export type LinkRequest = { readonly seed: string; readonly hash: string };
 /** What a link's page shows: exactly the frozen call. */
 export type LinkView = {
 	readonly approval: ApprovalView;
@@ -74,6 +79,15 @@ export type LinkView = {
 	readonly csrf: string;
 	readonly view_only: boolean;
 	readonly goal: string;
+};
+
+export type ExposureView = {
+	readonly turn: number;
+	readonly mode: "all" | "ranked";
+	readonly definitions: FunctionDefinition[];
+	readonly trace: ExposureTrace[];
+	/** What was observed of this run; an older object does not say. */
+	readonly conditions?: Condition[];
 };
 
 export interface AgentRunApi {
@@ -87,12 +101,11 @@ export interface AgentRunApi {
 	say(ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>): Promise<Reply<RunView>>;
 	cancel(ask: Ask): Promise<Reply<RunView>>;
 	resume(ask: Ask<Wait>): Promise<Reply<RunView>>;
-	exposure(
-		ask: Ask,
-	): Promise<
-		Reply<{ turn: number; mode: "all" | "ranked"; definitions: FunctionDefinition[]; trace: ExposureTrace[] }>
-	>;
-	evidence(ask: Ask): Promise<Reply<{ data: Evidence[]; head_hash: string }>>;
+	exposure(ask: Ask): Promise<Reply<ExposureView>>;
+	/** A page of it; `next_seq` is what to go on after. */
+	evidence(
+		ask: Ask<{ readonly after_seq?: number; readonly limit?: number }>,
+	): Promise<Reply<{ data: Evidence[]; next_seq?: number | null; head_hash: string }>>;
 	verify(ask: Ask): Promise<Reply<{ valid: boolean; checked: number; broken_at: number | null }>>;
 	settleOutcome(
 		ask: Ask<{ tool_call_id: string; outcome: "happened" | "not_happened"; result: Json | null; reason: string }>,
@@ -115,7 +128,14 @@ export interface AgentRunApi {
 		approval_id: string;
 		approver: Caller;
 		view_only: boolean;
+		request?: LinkRequest;
 	}): Promise<Reply<{ token: string; expires_at: string }>>;
+	/** What a repeated request for a link gets: that of the first, once its mail was taken; null when there is none. */
+	linkOfRequest(
+		ask: Ask<{ readonly approval_id: string; readonly request: LinkRequest }>,
+	): Promise<Reply<{ expires_at: string } | null>>;
+	/** Whether the mail with a requested link was taken. */
+	linkMailed(ask: { v: 1; token: string; taken: boolean }): Promise<Reply<null>>;
 	/** Shows; decides nothing (A4). `token` has had its MAC checked by the Worker already; it is checked again here. */
 	openLink(ask: { v: 1; token: string }): Promise<Reply<LinkView>>;
 	/** Decides once. `csrf` is the page's. */
@@ -128,6 +148,6 @@ export interface AgentRunApi {
 	}): Promise<Reply<ApprovalView>>;
 	/** From another run's object: a place of its concurrency class is free for this call. A call that moved on gives it back. */
 	woken(ask: { v: 1; tool_call_id: string }): Promise<void>;
-	/** The event stream: a WebSocket upgrade with `x-belay-ask` (an Ask of `Listen`) as JSON; frames are `{seq, event, data}`. */
+	/** The event stream: a WebSocket upgrade with `x-belay-ask` (an Ask of `Listen`) as JSON; frames are `{seq, event, data}`. 429 with a problem when the run has listeners enough. */
 	fetch(request: Request): Promise<Response>;
 }

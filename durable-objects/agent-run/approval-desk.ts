@@ -73,7 +73,25 @@ export class ApprovalDesk {
 		)
 			return notFound();
 		if (approval.status !== "pending") return no(409, "already_decided", `the approval is ${approval.status}`);
-		return { ok: true, value: this.#links.issue(approval, ask.approver, ask.view_only) };
+		// Asked again here: two requests under one key may both have found nothing.
+		const before = ask.request === undefined ? null : this.#links.ofRequest(approval, ask.request);
+		if (before?.ok === false) return before;
+		if (before?.value) return no(409, "idempotency_conflict", "the link of this Idempotency-Key was sent just now");
+		return { ok: true, value: this.#links.issue(approval, ask.approver, ask.view_only, ask.request) };
+	}
+
+	async linkOfRequest(ask: Parameters<AgentRunApi["linkOfRequest"]>[0]): ReturnType<AgentRunApi["linkOfRequest"]> {
+		const state = await this.#runtime.ready();
+		const approval = this.#approval(ask.approval_id);
+		if (state === null || approval === null || !mayReadApproval(ask.caller, state.run, approval.domain))
+			return notFound();
+		return this.#links.ofRequest(approval, ask.request);
+	}
+
+	async linkMailed({ token, taken }: Parameters<AgentRunApi["linkMailed"]>[0]): Promise<Reply<null>> {
+		if ((await this.#runtime.ready()) === null) return notFound();
+		this.#links.mailed(token, taken);
+		return { ok: true, value: null };
 	}
 
 	async openLink(token: string): Promise<Reply<LinkView>> {

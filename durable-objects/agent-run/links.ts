@@ -11,13 +11,23 @@ import { invariant } from "#core/invariant.ts";
 import { LINK_TTL_MS } from "#core/limits.ts";
 import type { Caller, Principal } from "#core/principal.ts";
 import { approvalView } from "#core/run/draft.ts";
+import { iso } from "#core/run/kit.ts";
 import type { ApprovalRecord } from "#core/run/state.ts";
-import type { LinkView, Reply } from "./api.ts";
+import type { LinkRequest, LinkView, Reply } from "./api.ts";
 import { no } from "./replies.ts";
 import type { Runtime } from "./runtime.ts";
 import { sha256 } from "./signing.ts";
 
-type LinkDoc = { readonly approver: Principal; readonly expires_at: number; readonly view_only: boolean };
+type LinkDoc = {
+	readonly approver: Principal;
+	readonly expires_at: number;
+	readonly view_only: boolean;
+	/** Of a link that was asked for under an Idempotency-Key: for which request, and how far its mail has come. */
+	readonly request?: { readonly hash: string; readonly sending_at: number; readonly mailed: boolean };
+};
+
+/** A mail takes seconds; a request that has not come back within this is taken for lost, and its repeat sends again, ms. */
+const SENDING_MAX_MS = 30_000;
 
 export type OpenedLink = { readonly token_hash: string; readonly doc: LinkDoc; readonly approval: ApprovalRecord };
 
@@ -30,15 +40,52 @@ export class Links {
 		this.#runtime = runtime;
 	}
 
-	issue(approval: ApprovalRecord, approver: Principal, view_only: boolean): { token: string; expires_at: string } {
+	/** Under an Idempotency-Key the token follows from it: a repeat makes the same link, never a second one. */
+	issue(
+		approval: ApprovalRecord,
+		approver: Principal,
+		view_only: boolean,
+		request?: LinkRequest,
+	): { token: string; expires_at: string } {
+		const now = Date.now();
+		const token = this.#token(approval, request?.seed ?? hex(crypto.getRandomValues(new Uint8Array(32))));
+		const expires_at = Math.min(now + LINK_TTL_MS, approval.expires_at_ms);
+		const { tenant_id, principal_id, kind, name } = approver;
+		const asked = request === undefined ? {} : { request: { hash: request.hash, sending_at: now, mailed: false } };
+		const doc: LinkDoc = { approver: { tenant_id, principal_id, kind, name }, expires_at, view_only, ...asked };
+		this.#runtime.store.putLink(sha256(token), approval.approval_id, doc);
+		return { token, expires_at: iso(expires_at) };
+	}
+
+	/** What a request's key stands for already: null when its link is still to be made or mailed. */
+	ofRequest(approval: ApprovalRecord, { seed, hash }: LinkRequest): Reply<{ expires_at: string } | null> {
+		const found = this.#runtime.store.link<LinkDoc>(sha256(this.#token(approval, seed)))?.doc;
+		if (found?.request === undefined) return { ok: true, value: null };
+		if (found.request.hash !== hash)
+			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another request");
+		if (found.request.mailed) return { ok: true, value: { expires_at: iso(found.expires_at) } };
+		if (Date.now() - found.request.sending_at < SENDING_MAX_MS)
+			return no(
+				409,
+				"idempotency_conflict",
+				"a request under this Idempotency-Key is still under way; try again later",
+			);
+		return { ok: true, value: null };
+	}
+
+	/** Whether the mail with this link was taken; one that was not may be sent again at once. */
+	mailed(token: string, taken: boolean): void {
+		const { store } = this.#runtime;
+		const link = store.link<LinkDoc>(sha256(token));
+		if (link?.doc.request === undefined) return;
+		const request = { ...link.doc.request, sending_at: 0, mailed: taken };
+		store.putLink(sha256(token), link.approval_id, { ...link.doc, request });
+	}
+
+	#token(approval: ApprovalRecord, seed: string): string {
 		const part = runPart(approval.run_id);
 		invariant(part !== undefined, "an approval belongs to a run");
-		const token = mintLinkToken(part, crypto.getRandomValues(new Uint8Array(32)), this.#linkKey());
-		const expires_at = Math.min(Date.now() + LINK_TTL_MS, approval.expires_at_ms);
-		const { tenant_id, principal_id, kind, name } = approver;
-		const doc: LinkDoc = { approver: { tenant_id, principal_id, kind, name }, expires_at, view_only };
-		this.#runtime.store.putLink(sha256(token), approval.approval_id, doc);
-		return { token, expires_at: new Date(expires_at).toISOString() };
+		return mintLinkToken(part, Uint8Array.from(Buffer.from(seed, "hex")), this.#linkKey());
 	}
 
 	/** The link's approval, or why there is none: unknown 404; used or out of time 410. */

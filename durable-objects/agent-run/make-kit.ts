@@ -4,7 +4,9 @@ import { parseUrl } from "#adapters/http/url.ts";
 import type { RandomBytes } from "#core/ids.ts";
 import { judgeUrl } from "#core/normalize/address-guard.ts";
 import type { Kit } from "#core/run/kit.ts";
+import { definition } from "./definitions.ts";
 import { sha256, tenantKeys } from "./signing.ts";
+import type { RunStore } from "./store.ts";
 
 const POOL_BYTES = 1_024;
 const pool = new Uint8Array(POOL_BYTES);
@@ -23,9 +25,9 @@ export const random: RandomBytes = (n) => {
 
 export function makeKit(
 	env: Env,
-	own: Pick<Kit, "boot_id" | "tool" | "takePlace"> & { readonly tenant_id: string },
+	own: Pick<Kit, "boot_id" | "takePlace"> & { readonly tenant_id: string; readonly store: RunStore },
 ): Kit {
-	const { tenant_id, ...rest } = own;
+	const { tenant_id, store, ...rest } = own;
 	const keys = tenantKeys(env.BELAY_MASTER_SECRET, tenant_id);
 	return {
 		...rest,
@@ -33,6 +35,8 @@ export function makeKit(
 		random,
 		digest: sha256,
 		sign: keys.sign,
+		tool: (definition_hash) => definition(store, definition_hash),
+		past: store,
 		judgeUrl: (url) => {
 			const parts = parseUrl(url);
 			if (parts === undefined) return { ok: false, reason: "not_a_url" };

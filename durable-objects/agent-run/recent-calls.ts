@@ -22,7 +22,7 @@ export class RecentCalls {
 	ofTurn(turn: number): CallRecord[] {
 		const recent = this.list();
 		const whole = recent.length < RUN_VIEW_CALLS || (recent[0]?.turn ?? 0) < turn;
-		return whole ? recent.filter((call) => call.turn === turn) : this.#store.callsOfTurn(turn);
+		return whole ? recent.filter((call) => call.turn === turn) : this.#store.callsOf(turn);
 	}
 
 	remember(call: CallRecord): void {

@@ -110,7 +110,7 @@ export class Runtime {
 		return makeKit(this.#env, {
 			tenant_id,
 			boot_id: this.#boot_id,
-			tool: (definition_hash) => definition(this.store, definition_hash),
+			store: this.store,
 			takePlace: (concurrency, tool_call_id) => places.take(concurrency, tenant_id, tool_call_id, this.#wake),
 		});
 	}

@@ -12,6 +12,7 @@ export const REQUEST_FIELDS = [
 	"principal",
 	"authority",
 	"planner",
+	"prices",
 	"pinned",
 	"limits",
 	"metadata",

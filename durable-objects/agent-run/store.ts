@@ -170,7 +170,7 @@ export class RunStore {
 	call(tool_call_id: string): CallRecord | undefined {
 		return this.#rows.one<CallRecord>("SELECT doc FROM call WHERE tool_call_id = ?", tool_call_id);
 	}
-	callsOfTurn(turn: number): CallRecord[] {
+	callsOf(turn: number): CallRecord[] {
 		return this.#rows.all<CallRecord>("SELECT doc FROM call WHERE turn = ? ORDER BY ordinal", turn);
 	}
 	lastCalls(limit: number): CallRecord[] {
@@ -247,8 +247,14 @@ export class RunStore {
 		this.#sql.exec("INSERT INTO request VALUES (?, ?, ?) ON CONFLICT DO NOTHING", key, hash, turn);
 	}
 
+	/** A link that is known keeps whether it was used. */
 	putLink(token_hash: string, approval_id: string, doc: object): void {
-		this.#sql.exec("INSERT INTO link VALUES (?, ?, ?, NULL)", token_hash, approval_id, JSON.stringify(doc));
+		this.#sql.exec(
+			"INSERT INTO link VALUES (?, ?, ?, NULL) ON CONFLICT (token_hash) DO UPDATE SET doc = excluded.doc",
+			token_hash,
+			approval_id,
+			JSON.stringify(doc),
+		);
 	}
 	link<T>(token_hash: string): { approval_id: string; doc: T; used_at: number | null } | undefined {
 		const row = this.#sql

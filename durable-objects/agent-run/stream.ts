@@ -2,10 +2,14 @@
  * The event stream's end at the object: hibernatable WebSockets (decision 10), so an object that only waits can sleep with
  * its listeners. A listener gets what it missed from the log by seq, then what comes. Sends; decides nothing.
  */
+import { LISTENERS_MAX, LISTENERS_OF_ONE_MAX } from "#core/limits.ts";
 import type { LogRow } from "#core/run/effect.ts";
+import { no } from "./replies.ts";
 import type { RunStore } from "./store.ts";
 
 const REPLAY_ROWS = 500;
+/** A listener that is gone is found by the Worker's heartbeats within about this time. */
+const RETRY_AFTER_S = 60;
 
 export class Stream {
 	readonly #ctx: DurableObjectState;
@@ -16,10 +20,17 @@ export class Stream {
 		this.#store = store;
 	}
 
-	/** Accepts a listener and replays everything after `after_seq` before anything new can reach it (nothing is awaited). */
-	open(after_seq: number): Response {
+	/**
+	 * Accepts a listener and replays everything after `after_seq` before anything new can reach it (nothing is awaited). One
+	 * more than the run or the principal may have gets 429: sockets are what a reader could hold without end.
+	 */
+	open(after_seq: number, principal_id: string): Response {
+		const mine = this.#ctx.getWebSockets(principal_id).length;
+		if (mine >= LISTENERS_OF_ONE_MAX) return full(`you listen to this run ${mine} times already`);
+		const all = this.#ctx.getWebSockets().length;
+		if (all >= LISTENERS_MAX) return full(`this run has ${all} listeners already`);
 		const { 0: client, 1: server } = new WebSocketPair();
-		this.#ctx.acceptWebSocket(server);
+		this.#ctx.acceptWebSocket(server, [principal_id]);
 		let at = after_seq;
 		for (;;) {
 			const rows = this.#store.log(at, REPLAY_ROWS);
@@ -44,6 +55,11 @@ export class Stream {
 		const text = JSON.stringify({ seq: null, event: "message.delta", data });
 		for (const listener of this.#ctx.getWebSockets()) send(listener, text);
 	}
+}
+
+function full(why: string): Response {
+	const { problem } = no(429, "rate_limited", `${why}; close a stream first, or read the run with \`Prefer: wait\``);
+	return Response.json({ ...problem, retry_after_s: RETRY_AFTER_S }, { status: problem.status });
 }
 
 const frame = (row: LogRow): string => JSON.stringify({ seq: row.seq, event: row.event, data: row.data });

@@ -1,10 +1,15 @@
 /** A run as the outside sees it, put together from its state and rows. Shows; decides nothing. */
+import { conditionsOf } from "#core/availability/conditions.ts";
+import { functionDefinition } from "#core/exposure/definitions.ts";
 import { RESULT_INLINE_MAX_BYTES, RUN_VIEW_CALLS } from "#core/limits.ts";
 import { toolMessage } from "#core/planner/tool-message.ts";
+import { costOf } from "#core/run/budget.ts";
 import { approvalView } from "#core/run/draft.ts";
 import type { CallRecord, RunState } from "#core/run/state.ts";
 import { toolMessageInput } from "#core/run/tool-message-of.ts";
 import { type CallView, LIVE, type RunView, type TurnMessage } from "#core/run/view.ts";
+import type { ExposureView } from "./api.ts";
+import { definition } from "./definitions.ts";
 import type { RunStore } from "./store.ts";
 
 export function runView(
@@ -23,7 +28,7 @@ export function runView(
 		answer: run.answer,
 		planner: run.planner,
 		turn: run.turn,
-		usage: run.usage,
+		usage: { ...run.usage, cost_micro_usd: costOf(run) },
 		calls: calls.map((call) => callView(call)),
 		pending_approvals: [...approvals.values()].filter((approval) => approval.status === "pending").map(approvalView),
 		error: run.error,
@@ -31,6 +36,20 @@ export function runView(
 		seq: run.seq,
 		created_at: run.created_at,
 		updated_at: run.updated_at,
+	};
+}
+
+/** What the planner is offered this turn, why, and what was observed of the run (F3, F4). */
+export function exposureView({ exposure, run }: RunState, store: RunStore): ExposureView {
+	const tools = exposure?.tools ?? [];
+	return {
+		turn: run.turn,
+		mode: exposure?.mode ?? "all",
+		definitions: tools.map((tool) =>
+			functionDefinition(definition(store, tool.definition_hash).version, tool.function_name),
+		),
+		trace: [...(exposure?.trace ?? [])],
+		conditions: [...conditionsOf(run.context, Date.now()).values()],
 	};
 }
 

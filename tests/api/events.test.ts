@@ -1,5 +1,6 @@
 /** The event stream: complete, resumable, bounded, and over when either side leaves (C07). */
 import { beforeAll, describe, expect, it, vi } from "vitest";
+import { LISTENERS_OF_ONE_MAX } from "#core/limits.ts";
 import { BUFFER_MAX_BYTES, eventStream, HEARTBEAT_MS, toEvent } from "../../workers/api/event-stream.ts";
 import { call, seedTenant, type TestTenant, worker } from "../support/client.ts";
 
@@ -98,6 +99,56 @@ describe("a run's events", () => {
 		for (const { events } of await Promise.all(staying)) expect(events.at(-1)?.event).toBe("run.finished");
 	});
 
+	it("are no longer sent to a key that was revoked, soon after", async () => {
+		const run = await call("POST", "/v1/runs", { goal: "time", planner: { kind: "external" } }, tenant.operator);
+		const made = await call("POST", "/v1/keys", { principal_id: "usr_operator" }, tenant.operator);
+		expect(made.status).toBe(201);
+		const headers = { authorization: `Bearer ${made.body.key}` };
+		const response = await worker.fetch(`https://belay.test/v1/runs/${run.body.run_id}/events`, { headers });
+		expect(response.status).toBe(200);
+		const ended = response.text();
+		const since = Date.now();
+		expect((await call("DELETE", `/v1/keys/${made.body.key_id}`, undefined, tenant.operator)).status).toBeLessThan(300);
+		expect(await ended).toContain("run.status");
+		expect(Date.now() - since).toBeLessThan(HEARTBEAT_MS + 5_000);
+	});
+
+	it("go to a bounded number of listeners, and one reader cannot lock the others out", async () => {
+		const run = await call("POST", "/v1/runs", { goal: "time", planner: { kind: "external" } }, tenant.agent);
+		const open = (key: string) =>
+			worker.fetch(`https://belay.test/v1/runs/${run.body.run_id}/events`, {
+				headers: { authorization: `Bearer ${key}` },
+			});
+		const mine = await Promise.all(Array.from({ length: LISTENERS_OF_ONE_MAX }, () => open(tenant.agent)));
+		expect(mine.map(({ status }) => status)).toEqual(mine.map(() => 200));
+		const more = await open(tenant.agent);
+		expect([more.status, await more.json()]).toMatchObject([429, { code: "rate_limited" }]);
+		expect(Number(more.headers.get("retry-after"))).toBeGreaterThan(0);
+		const other = await open(tenant.operator);
+		expect(other.status).toBe(200);
+		await mine[0]?.body?.cancel();
+		await vi.waitFor(async () => {
+			const again = await open(tenant.agent);
+			expect(again.status).toBe(200);
+			mine.push(again);
+		});
+		await Promise.all([other, ...mine.slice(1)].map(async (one) => one.body?.cancel()));
+	});
+
+	it("of a run that is over are sent like any others: a run may go on", async () => {
+		const run = await call("POST", "/v1/runs", { goal: "time", planner: { kind: "scripted", script } }, tenant.agent, {
+			prefer: "wait=10",
+		});
+		const last = { "last-event-id": String(run.body.seq) };
+		const response = await worker.fetch(`https://belay.test/v1/runs/${run.body.run_id}/events`, {
+			headers: { authorization: `Bearer ${tenant.agent}`, ...last },
+		});
+		expect(response.status).toBe(200);
+		await response.body?.cancel();
+		const { paths } = (await call("GET", "/openapi.json")).body;
+		expect(Object.keys(paths["/v1/runs/{run_id}/events"].get.responses)).not.toContain("204");
+	});
+
 	it("are headers only for HEAD", async () => {
 		const run = await call("POST", "/v1/runs", { goal: "time", planner: { kind: "external" } }, tenant.agent);
 		const answer = await call("HEAD", `/v1/runs/${run.body.run_id}/events`, undefined, tenant.agent);
@@ -120,13 +171,14 @@ describe("frames", () => {
 });
 
 describe("a stream", () => {
+	const always = async () => true;
 	const frame = (size: number) => JSON.stringify({ seq: 1, event: "run.status", data: "x".repeat(size) });
 
 	it("whose client never reads is ended when its buffer is full, and the object is told", async () => {
 		const { 0: client, 1: server } = new WebSocketPair();
 		server.accept();
 		const closed = new Promise<void>((done) => server.addEventListener("close", () => done()));
-		const body = eventStream(client, new AbortController().signal);
+		const body = eventStream(client, new AbortController().signal, always);
 		for (let n = 0; n < 40; n++) server.send(frame(BUFFER_MAX_BYTES / 20));
 		await closed;
 		const text = await new Response(body).text();
@@ -140,7 +192,7 @@ describe("a stream", () => {
 			server.accept();
 			const closed = new Promise<void>((done) => server.addEventListener("close", () => done()));
 			const abort = new AbortController();
-			const body = eventStream(client, abort.signal);
+			const body = eventStream(client, abort.signal, always);
 			if (leave === "cancel") await body.cancel();
 			if (leave === "abort") abort.abort();
 			if (leave === "close") {
@@ -157,10 +209,27 @@ describe("a stream", () => {
 		try {
 			const { 0: client, 1: server } = new WebSocketPair();
 			server.accept();
-			const body = eventStream(client, new AbortController().signal);
+			const body = eventStream(client, new AbortController().signal, always);
 			await vi.advanceTimersByTimeAsync(20 * HEARTBEAT_MS);
 			const text = await new Response(body).text();
 			expect(text).toBe(`: open\n\n${": heartbeat\n\n".repeat(4)}`);
+		} finally {
+			vi.useRealTimers();
+		}
+	});
+
+	it("ends at the heartbeat after its client may not listen any more, and the object is told", async () => {
+		vi.useFakeTimers();
+		try {
+			const { 0: client, 1: server } = new WebSocketPair();
+			server.accept();
+			const closed = new Promise<void>((done) => server.addEventListener("close", () => done()));
+			let asked = 0;
+			const body = eventStream(client, new AbortController().signal, async () => ++asked < 2);
+			await vi.advanceTimersByTimeAsync(3 * HEARTBEAT_MS);
+			await closed;
+			expect(await new Response(body).text()).toBe(`: open\n\n${": heartbeat\n\n".repeat(2)}`);
+			expect(asked).toBe(2);
 		} finally {
 			vi.useRealTimers();
 		}

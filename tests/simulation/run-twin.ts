@@ -65,6 +65,10 @@ export class RunTwin {
 			sign: (text) => `signed ${text.slice(0, 16)}`,
 			tool: toolOf,
 			judgeUrl: () => ({ ok: true }),
+			past: {
+				callsOf: (turn) => [...this.calls.values()].filter((call) => call.turn === turn),
+				messages: () => [],
+			},
 			tenant_salt: "salt",
 			takePlace: () => next() < 0.97,
 			boot_id: `boot${this.boot}`,

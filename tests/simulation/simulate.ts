@@ -22,8 +22,9 @@ const ROUNDS_MAX = 400;
 export function simulate(seed: number, trace?: string[]): void {
 	const dice = new Dice(seed);
 	const town = new Town(dice, trace === undefined ? () => {} : (line) => void trace.push(line));
-	town.begin("first", "external");
-	town.begin("second", dice.maybe(0.5) ? "openai" : "external");
+	const money = budgets(seed);
+	town.begin("first", "external", money());
+	town.begin("second", dice.maybe(0.5) ? "openai" : "external", money());
 	let checked = 0;
 	const check = (): void => {
 		checkOperations(town, checked);
@@ -46,6 +47,12 @@ export function simulate(seed: number, trace?: string[]): void {
 		check();
 	}
 	for (const run of town.runs) checkEnd(town, run);
+}
+
+/** One schedule in nine has budgets of money. They have dice of their own, so that older seeds stay what they were. */
+function budgets(seed: number): () => number | undefined {
+	const dice = new Dice(seed ^ 0x2545f491);
+	return () => (seed % 9 === 5 ? dice.pick([undefined, 0, 5, 20, 60]) : undefined);
 }
 
 /** Something of it still moves, or has to be told to somebody. */

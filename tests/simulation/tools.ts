@@ -12,10 +12,12 @@ const FREE = { approval: { mode: "never" } };
 const GATED = { approval: { mode: "always" } };
 const READ = { effect: "read", ...FREE };
 const WRITE = { effect: "write", ...FREE };
+/** Micro-dollars, as a descriptor says them. */
+const costs = (micro_usd: number) => ({ cost: { amount: micro_usd / 1_000_000, currency: "USD" } });
 const KEYED = { idempotency: { mode: "key" } };
 
 const DECLARED: Record<string, JsonObject> = {
-	find: READ,
+	find: { ...READ, ...costs(2) },
 	listed: { ...READ, cache: { tier: "realtime" } },
 	kept: { ...READ, fallback: "snapshot", criticality: "core" },
 	slow: { ...READ, rate_limit: { requests_per_minute: 20, burst: 2 } },
@@ -30,17 +32,20 @@ const DECLARED: Record<string, JsonObject> = {
 		visibility: "internal",
 		input_schema: { type: "object", properties: { tool_call_id: { type: "string" } } },
 	},
-	note: { ...WRITE, invalidates: ["listed"] },
+	note: { ...WRITE, ...costs(5), invalidates: ["listed"] },
 	natural: { ...WRITE, idempotency: { mode: "natural" } },
-	keyed: { ...WRITE, ...KEYED },
+	keyed: { ...WRITE, ...KEYED, ...costs(3) },
 	keyed_backed: { ...WRITE, ...KEYED, fallback: { tool_id: "note", args: {} } },
 	write_backed: { ...WRITE, fallback: { tool_id: "keyed", args: {} } },
 	checked: { ...WRITE, on_unknown: "reconcile:status" },
 	asks: { ...WRITE, on_unknown: "ask" },
 	stops: { ...WRITE, on_unknown: "fail" },
-	pay: { effect: "write", ...GATED },
+	pay: { effect: "write", ...GATED, ...costs(20) },
 	keyed_pay: { effect: "write", ...GATED, ...KEYED },
 };
+
+/** Of a model's tokens, whole numbers, so that the checkers can add them up without rounding. */
+export const PRICES = { prompt: 1, completion: 2 } as const;
 
 /** What a planner may call. */
 export const CALLABLE = Object.keys(DECLARED).filter((tool_id) => tool_id !== "status" && tool_id !== "stops");

@@ -16,7 +16,7 @@ import type { Dice } from "./dice.ts";
 import { GateTwin } from "./gate-twin.ts";
 import { makeDecision } from "./planner-twin.ts";
 import { RunTwin } from "./run-twin.ts";
-import { REGISTRIES, toolOf } from "./tools.ts";
+import { PRICES, REGISTRIES, toolOf } from "./tools.ts";
 import { UpstreamTwin } from "./upstream-twin.ts";
 
 /** No request waits longer for its answer: past it the letter is lost. */
@@ -125,7 +125,7 @@ export class Town {
 		return found;
 	}
 
-	begin(name: string, planner: PlannerKind): RunTwin {
+	begin(name: string, planner: PlannerKind, max_cost_micro_usd?: number): RunTwin {
 		const run = new RunTwin(name, planner, this.dice);
 		this.runs.push(run);
 		this.step(run, {
@@ -138,12 +138,14 @@ export class Town {
 			messages: [],
 			pinned: null,
 			planner: { kind: planner, model: null },
+			prices: planner === "external" ? undefined : PRICES,
 			script_length: 0,
 			limits: {
 				turns: this.dice.maybe(0.1) ? 2 : 40,
 				turn_timeout_ms: this.dice.pick([20_000, 120_000, 600_000]),
 				session_timeout_ms: this.dice.pick([60_000, 1_800_000]),
 				max_tokens: this.dice.maybe(0.05) ? 50 : 0,
+				...(max_cost_micro_usd === undefined ? {} : { max_cost_micro_usd }),
 			},
 			metadata: {},
 			context: {},

@@ -4,13 +4,15 @@
  *
  * `ledger.test`    write and read tools' upstream: records every request. `GET /_log?key=k` lists what arrived under key k,
  *                  the first path segment; `/k/ok`, `/k/slow?ms=`, `/k/status/503`, `/k/redirect?to=URL`, `/k/echo`,
- *                  `/k/flaky/2` (503 twice), `/k/limited/1` (429 once), `/k/happened/yes`.
+ *                  `/k/flaky/2` (503 twice), `/k/limited/1` (429 once), `/k/happened/yes`; `/k/page` answers the JSON that was
+ *                  put there with `POST /_page?key=k&status=`.
  * `planner.test`   an OpenAI-compatible endpoint that replays turns queued with `POST /_script?key=k` (see planner tests).
  */
 type Recorded = { method: string; url: string; headers: Record<string, string>; body: string; at: number };
 
 const recorded = new Map<string, Recorded[]>();
 const scripts = new Map<string, string[]>();
+const pages = new Map<string, { body: string; status: number }>();
 const asked: { key: string; body: unknown; headers: Record<string, string> }[] = [];
 
 export async function outside(request: Request): Promise<Response> {
@@ -24,6 +26,10 @@ async function ledger(request: Request, url: URL): Promise<Response> {
 	if (url.pathname === "/_log") return Response.json(recorded.get(url.searchParams.get("key") ?? "") ?? []);
 	const [, key = "", action = "ok", detail = ""] = url.pathname.split("/");
 	const body = await request.text();
+	if (key === "_page") {
+		pages.set(url.searchParams.get("key") ?? "", { body, status: Number(url.searchParams.get("status") ?? "200") });
+		return Response.json({ kept: true });
+	}
 	const list = recorded.get(key) ?? [];
 	list.push({
 		method: request.method,
@@ -34,6 +40,9 @@ async function ledger(request: Request, url: URL): Promise<Response> {
 	});
 	recorded.set(key, list);
 	if (action === "slow") await new Promise((done) => setTimeout(done, Number(url.searchParams.get("ms") ?? "100")));
+	const page = pages.get(key);
+	if (action === "page" && page !== undefined)
+		return new Response(page.body, { status: page.status, headers: { "content-type": "application/json" } });
 	if (action === "status") return Response.json({ error: "as asked" }, { status: Number(detail) });
 	// Fails so many times, then works; `/limited/n` says 429 with a second to wait.
 	if (action === "flaky" && list.length <= Number(detail)) return Response.json({ error: "not yet" }, { status: 503 });

@@ -22,8 +22,15 @@ export const STREAM_HEADERS: Readonly<Record<string, string>> = {
 
 type Frame = { readonly seq: number | null; readonly event: string; readonly data: unknown };
 
-/** The body of an event stream fed by an accepted `socket`; whichever side ends first ends the other. */
-export function eventStream(socket: WebSocket, signal: AbortSignal): ReadableStream<Uint8Array> {
+/**
+ * The body of an event stream fed by an accepted `socket`; whichever side ends first ends the other. `allowed` is asked at
+ * every heartbeat whether the client may still listen, and ends the stream when not; it never rejects.
+ */
+export function eventStream(
+	socket: WebSocket,
+	signal: AbortSignal,
+	allowed: () => Promise<boolean>,
+): ReadableStream<Uint8Array> {
 	const encoder = new TextEncoder();
 	let heartbeat: ReturnType<typeof setInterval> | undefined;
 	let stalled = 0;
@@ -62,7 +69,12 @@ export function eventStream(socket: WebSocket, signal: AbortSignal): ReadableStr
 				heartbeat = setInterval(() => {
 					stalled = (controller.desiredSize ?? 0) < BUFFER_MAX_BYTES ? stalled + 1 : 0;
 					if (stalled > STALLED_HEARTBEATS_MAX) finish();
-					else write(": heartbeat\n\n");
+					else {
+						write(": heartbeat\n\n");
+						void allowed().then((still) => {
+							if (!still) finish();
+						});
+					}
 				}, HEARTBEAT_MS);
 				write(": open\n\n");
 				socket.accept();

@@ -12,10 +12,10 @@ import type { Caller } from "#core/principal.ts";
 import type { ApprovalView } from "#core/run/view.ts";
 import { audited } from "../administer.ts";
 import type { Env } from "../env.ts";
+import { idempotencyKey, newIdPart, requestHash, tenantMac } from "../idempotency.ts";
 import type { Ctx } from "../noun.ts";
 import { linkMail } from "../pages/link-mail.ts";
 import { ApiProblem, invalidField, problem } from "../problem.ts";
-import { randomBytes } from "../random.ts";
 import { ofRun, readApproval } from "./approval-run.ts";
 
 export const linkRequest = z.strictObject({
@@ -31,8 +31,18 @@ export async function sendLink(
 	approval_id: string,
 	body: z.infer<typeof linkRequest>,
 ): Promise<z.infer<typeof linkSent>> {
-	const { tenant_id } = c.get("caller");
+	const { tenant_id, principal_id } = c.get("caller");
 	const approval = await readApproval(c, approval_id);
+	const key = idempotencyKey(c.req.header("idempotency-key"));
+	const link_id = `lnk_${newIdPart(c.env, c.get("caller"), `POST /v1/approvals/${approval_id}/links`, key)}`;
+	const seed = (one: string): string => hex(tenantMac(c.env, tenant_id, ["link", principal_id, approval_id, one]));
+	const request = key === null ? undefined : { seed: seed(key), hash: requestHash(body) };
+	if (request !== undefined) {
+		const sent = await ofRun(c, approval_id, "read", (run, said) =>
+			run.linkOfRequest({ ...said, approval_id, request }),
+		);
+		if (sent !== null) return { link_id, ...sent };
+	}
 	if (approval.status !== "pending") throw problem("already_decided", `the approval is ${approval.status}`);
 	const channel = await new D1Channels(c.env.DB).find(tenant_id, body.channel);
 	if (channel === undefined)
@@ -47,7 +57,6 @@ export async function sendLink(
 	}
 	const base = publicUrl(c.env);
 	const { approver, address } = await approverAt(c.env, tenant_id, body.to, approval);
-	const link_id = `lnk_${hex(randomBytes(16))}`;
 	return audited(
 		c,
 		{
@@ -56,10 +65,19 @@ export async function sendLink(
 		},
 		async () => {
 			const { token, expires_at } = await ofRun(c, approval_id, "write", (run) =>
-				run.issueLink({ v: 1, tenant_id, approval_id, approver, view_only: false }),
+				run.issueLink({ v: 1, tenant_id, approval_id, approver, view_only: false, ...(request && { request }) }),
 			);
+			const told = (taken: boolean) =>
+				request && ofRun(c, approval_id, "write", (run) => run.linkMailed({ v: 1, token, taken }));
 			const mail = linkMail({ approval, url: `${base}/a/${token}`, expires_at, locale: channel.locale });
-			await send(c, address, mail);
+			try {
+				await send(c, address, mail);
+			} catch (error) {
+				// said or not, the caller is told what really went wrong
+				await told(false)?.catch(() => {});
+				throw error;
+			}
+			await told(true);
 			return { link_id, expires_at };
 		},
 	);

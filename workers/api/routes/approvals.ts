@@ -93,9 +93,11 @@ approvals.post(
 approvals.post(
 	"/:approval_id/links",
 	{
-		summary: "send a link to a registered approver; the token is never returned",
+		summary:
+			"send a link to a registered approver; the token is never returned, and a repeated key mails nothing twice",
 		access: { who: "caller", people: true, permission: "approval:send:*" },
 		body: linkRequest,
+		headers: ["Idempotency-Key"],
 		answers: { 202: linkSent },
 	},
 	async (c, body) => c.json(await sendLink(c, c.req.param("approval_id"), body), 202),

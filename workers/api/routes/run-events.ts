@@ -3,9 +3,13 @@ import * as z from "zod";
 import { runPart } from "#core/ids.ts";
 import type { Ask, Problem } from "#objects/agent-run/api.ts";
 import { eventStream, STREAM_HEADERS } from "../event-stream.ts";
+import { authenticate } from "../middleware/authenticate.ts";
 import type { Ctx } from "../noun.ts";
-import { notFound } from "../problem.ts";
-import { fromRun, unavailable } from "../run-object.ts";
+import { ApiProblem, notFound } from "../problem.ts";
+import { askRun, fromRun, unavailable } from "../run-object.ts";
+
+/** Heartbeats in a row at which the key could not be looked up (D1 away) before the stream ends: one minute. */
+const UNCONFIRMED_MAX = 4;
 
 export const eventsQuery = z.object({
 	/** For clients that cannot set a header; the header wins. */
@@ -19,8 +23,6 @@ export async function runEvents(c: Ctx<"/:run_id/events">, query: z.infer<typeof
 	const runId = c.req.param("run_id");
 	if (runPart(runId) === undefined) throw notFound();
 	const answer = await open(c, runId, lastSeen(c.req.header("last-event-id") ?? query.last_event_id));
-	// 204 tells an EventSource not to come back: the run is over and everything was seen
-	if (answer.status === 204) return c.body(null, 204);
 	const socket = answer.webSocket;
 	if (socket === null) throw fromRun(await refusalOf(answer));
 	if (c.req.raw.method === "HEAD") {
@@ -28,7 +30,31 @@ export async function runEvents(c: Ctx<"/:run_id/events">, query: z.infer<typeof
 		socket.close(1000, "done");
 		return c.body(null, 200, STREAM_HEADERS);
 	}
-	return c.body(eventStream(socket, c.req.raw.signal), 200, STREAM_HEADERS);
+	return c.body(eventStream(socket, c.req.raw.signal, stillAllowed(c, runId)), 200, STREAM_HEADERS);
+}
+
+/**
+ * A stream must not outlive the key that opened it, nor what its owner may read. The key is looked up again at each
+ * heartbeat (remembered for KEY_CACHE_TTL_MS, so it ends within some 20 s); the run is asked only when the policy has moved,
+ * since asking would wake its object. What cannot be looked up for a while is not believed for ever.
+ */
+function stillAllowed(c: Ctx<"/:run_id/events">, runId: string): () => Promise<boolean> {
+	let known = c.get("caller");
+	let unconfirmed = 0;
+	return async () => {
+		try {
+			const caller = await authenticate(c);
+			if (caller.authority.policy_rev !== known.authority.policy_rev)
+				await askRun(c.env, runId, "read", (run) => run.messages({ v: 1, caller, turn: null }));
+			known = caller;
+			unconfirmed = 0;
+			return true;
+		} catch (error) {
+			if (error instanceof ApiProblem && error.status < 500) return false;
+			unconfirmed += 1;
+			return unconfirmed <= UNCONFIRMED_MAX;
+		}
+	};
 }
 
 async function open(c: Ctx, runId: string, afterSeq: number | null): Promise<Response> {

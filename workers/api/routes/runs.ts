@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { D1Runs } from "#adapters/d1/d1-runs.ts";
 import { formatTools } from "#core/exposure/definitions.ts";
+import { EVIDENCE_PAGE_MAX_ROWS } from "#core/limits.ts";
 import { decision } from "#core/planner/decision.ts";
 import { permits } from "#core/policy/permits.ts";
 import { call, evidence, exposureTrace, RUN_STATUSES, runView, turnMessage, turnView } from "#core/run/view.ts";
@@ -133,6 +134,15 @@ runs.post(
 	},
 );
 
+/** A page goes on after the `seq` of the last record that was seen. */
+const evidenceQuery = z.object({
+	cursor: z
+		.string()
+		.regex(/^\d{1,15}$/, "a `next_cursor`")
+		.optional(),
+	limit: z.coerce.number().int().min(1).max(EVIDENCE_PAGE_MAX_ROWS).default(EVIDENCE_PAGE_MAX_ROWS),
+});
+
 const noMembers = z.strictObject({});
 
 runs.post(
@@ -183,7 +193,7 @@ runs.get(
 		access: caller,
 		query: eventsQuery,
 		headers: ["Last-Event-ID"],
-		answers: { 200: "text/event-stream", 204: null },
+		answers: { 200: "text/event-stream" },
 	},
 	(c, _body, query) => runEvents(c, query),
 );
@@ -191,11 +201,17 @@ runs.get(
 runs.get(
 	"/:run_id/evidence",
 	{
-		summary: "the run's evidence, masked, as a hash chain",
+		summary: "the run's evidence, masked, as a hash chain, in pages; `head_hash` is that of the whole chain",
 		access: caller,
-		answers: { 200: z.object({ data: z.array(evidence), head_hash: z.string() }) },
+		query: evidenceQuery,
+		answers: { 200: listOf(evidence).extend({ head_hash: z.string() }) },
 	},
-	async (c) => c.json(await read(c, (run) => run.evidence(said(c)))),
+	async (c, _body, { cursor, limit }) => {
+		const after_seq = Number(cursor ?? "0");
+		// an object of an older version answers the whole chain, and knows no pages
+		const { next_seq = null, ...page } = await read(c, (run) => run.evidence({ ...said(c), after_seq, limit }));
+		return c.json({ ...page, next_cursor: next_seq === null ? null : String(next_seq) });
+	},
 );
 
 runs.get(

@@ -8,6 +8,7 @@ import { available } from "#core/availability/available.ts";
 import { runPart } from "#core/ids.ts";
 import { judgeTool } from "#core/policy/permits.ts";
 import type { ToolVersion } from "#core/registry/descriptor.ts";
+import type { CallView, ExposureTrace } from "#core/run/view.ts";
 import { type Fact, onSurface } from "#core/surface/surface.ts";
 import type { Ctx } from "../noun.ts";
 import { notFound } from "../problem.ts";
@@ -30,14 +31,25 @@ export async function toolFacts(
 	runId: string | undefined,
 ): Promise<z.infer<typeof toolFactsView>> {
 	const { descriptor } = version;
-	// no observed condition is stored yet: a tool that requires one is unavailable, and says what is missing
-	const availability = available(version, new Map(), Date.now());
+	const said = { v: 1 as const, caller: c.get("caller") };
+	if (runId !== undefined && runPart(runId) === undefined) throw notFound();
+	const [seen, run] =
+		runId === undefined
+			? [null, null]
+			: await Promise.all([
+					askRun(c.env, runId, "read", (object) => object.exposure(said)),
+					askRun(c.env, runId, "read", (object) => object.read({ ...said, after_seq: null, wait_ms: 0 })),
+				]);
+	// Conditions are a run's: without one none has been observed.
+	const observed = new Map((seen?.conditions ?? []).map((condition) => [condition.name, condition]));
+	const availability = available(version, observed, Date.now());
 	return {
 		tool_id: descriptor.tool_id,
 		registry: registered(version),
 		surface: pick(onSurface(descriptor)),
 		availability: { ...pick(availability), missing: availability.missing.map(({ name, mend }) => ({ name, mend })) },
-		...(await inRun(c, version, availability, runId)),
+		exposure: seen === null ? eligible(c, version, availability) : exposed(descriptor.tool_id, seen.trace),
+		invocation: run === null ? { holds: false, reason: "no run was named" } : invoked(descriptor.tool_id, run.calls),
 	};
 }
 
@@ -50,37 +62,19 @@ function registered(version: ToolVersion): Fact {
 	};
 }
 
-async function inRun(
-	c: Ctx,
-	version: ToolVersion,
-	availability: Fact,
-	runId: string | undefined,
-): Promise<{ exposure: Fact; invocation: Fact }> {
-	const { tool_id } = version.descriptor;
-	if (runId === undefined) {
-		return { exposure: eligible(c, version, availability), invocation: { holds: false, reason: "no run was named" } };
-	}
-	if (runPart(runId) === undefined) throw notFound();
-	const said = { v: 1 as const, caller: c.get("caller") };
-	const [exposure, run] = await Promise.all([
-		askRun(c.env, runId, "read", (object) => object.exposure(said)),
-		askRun(c.env, runId, "read", (object) => object.read({ ...said, after_seq: null, wait_ms: 0 })),
-	]);
-	const traced = exposure.trace.find((one) => one.tool_id === tool_id);
-	const calls = run.calls.filter((one) => one.tool_id === tool_id);
+function exposed(tool_id: string, trace: readonly ExposureTrace[]): Fact {
+	const traced = trace.find((one) => one.tool_id === tool_id);
+	if (traced === undefined) return { holds: false, reason: "not among the run's tools" };
+	return { holds: traced.exposed, reason: traced.reason };
+}
+
+function invoked(tool_id: string, all: readonly CallView[]): Fact {
+	const calls = all.filter((one) => one.tool_id === tool_id);
 	const last = calls.at(-1);
+	if (last === undefined) return { holds: false, reason: "not called among the run's last calls" };
 	return {
-		exposure:
-			traced === undefined
-				? { holds: false, reason: "not among the run's tools" }
-				: { holds: traced.exposed, reason: traced.reason },
-		invocation:
-			last === undefined
-				? { holds: false, reason: "not called among the run's last calls" }
-				: {
-						holds: true,
-						reason: `called ${calls.length} time${calls.length === 1 ? "" : "s"}, last in turn ${last.turn}: ${last.state}`,
-					},
+		holds: true,
+		reason: `called ${calls.length} time${calls.length === 1 ? "" : "s"}, last in turn ${last.turn}: ${last.state}`,
 	};
 }
 

@@ -26,6 +26,8 @@ const limits = z
 		session_timeout_ms: z.number().int().min(1).max(SESSION_TIMEOUT_MAX_MS).default(SESSION_TIMEOUT_DEFAULT_MS),
 		/** 0: no limit declared. */
 		max_tokens: z.number().int().min(0).default(0),
+		/** What calls and planner may cost together, in millionths of a US dollar; 0: nothing that costs. Absent: no limit. */
+		max_cost_micro_usd: z.number().int().min(0).optional(),
 	})
 	// a tool's own limit is cut to what is left of the turn, so the shortest tool limit must fit
 	.refine((one) => one.turn_timeout_ms > TOOL_TIMEOUT_MIN_MS, {
@@ -76,6 +78,7 @@ export const createRun = z.strictObject({
 	planner: planner.default({ kind: "openai" }),
 	limits: limits.prefault({}),
 	metadata: smallJsonObject(METADATA_MAX_BYTES).default({}),
+	/** Where the run works. A `workspace_id` in it is what a tool that requires `workspace` needs (F3). */
 	context: smallJsonObject(METADATA_MAX_BYTES).default({}),
 });
 export type CreateRunBody = z.infer<typeof createRun>;
