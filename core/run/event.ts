@@ -2,6 +2,7 @@
 import type { GateAnswer } from "../invoke/gate-answer.ts";
 import type { Json, JsonObject } from "../json.ts";
 import type { InvokeOutcome } from "../outcome.ts";
+import type { Compaction } from "../planner/context-window.ts";
 import type { PlannerDecision, PlannerFault } from "../ports.ts";
 import type { Caller } from "../principal.ts";
 import type { Effect } from "./effect.ts";
@@ -33,10 +34,19 @@ export type Planned = {
 	readonly call_as_text: boolean;
 	/** Scripted decisions: results of earlier calls by the script's own call ids; null where nothing may be put in. */
 	readonly results: ReadonlyMap<string, Json> | null;
+	readonly compacted?: Compacting | undefined;
 	readonly world: World;
 };
 
-export type PlanFailed = { readonly kind: "plan_failed"; readonly turn: number; readonly fault: PlannerFault };
+/** What was done to the conversation before the planner was asked: it is kept, and paid for, whatever the planner answered. */
+export type Compacting = { readonly record: Compaction; readonly usage: PlannerDecision["usage"] };
+
+export type PlanFailed = {
+	readonly kind: "plan_failed";
+	readonly turn: number;
+	readonly fault: PlannerFault;
+	readonly compacted?: Compacting | undefined;
+};
 
 export type Running = { readonly kind: "running"; readonly tool_call_id: string; readonly attempt: number };
 

@@ -1,11 +1,12 @@
 /** A planner's turn arrives: an answer ends the run, calls open the turn, anything cut off runs nothing. */
 import { executes } from "../planner/decision.ts";
 import { fillText } from "../planner/placeholders.ts";
+import type { PlannerDecision } from "../ports.ts";
 import { admit } from "./admit.ts";
 import { advance } from "./advance.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
-import type { PlanFailed, Planned } from "./event.ts";
+import type { Compacting, PlanFailed, Planned } from "./event.ts";
 import type { CallRecord } from "./state.ts";
 import { openTurn, refreshExposure, rest } from "./turn.ts";
 
@@ -26,15 +27,10 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		return { status: 409, code: "not_awaiting_decision", detail: `the run is ${run.status} and takes no decision` };
 	}
 	const { decision } = event;
+	keepCompaction(draft, event.compacted);
 	if (external && decision.tool_calls.length === 0 && (decision.content ?? "").trim() === "")
 		return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
-	draft.set({
-		usage: {
-			...run.usage,
-			prompt_tokens: run.usage.prompt_tokens + decision.usage.prompt_tokens,
-			completion_tokens: run.usage.completion_tokens + decision.usage.completion_tokens,
-		},
-	});
+	spend(draft, decision.usage);
 	if (run.planner.kind === "scripted") draft.set({ script: { ...run.script, at: run.script.at + 1 } });
 	const spent = draft.run.usage.prompt_tokens + draft.run.usage.completion_tokens;
 	if (run.limits.max_tokens > 0 && spent > run.limits.max_tokens) {
@@ -45,6 +41,25 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		return null;
 	}
 	return decision.tool_calls.length === 0 ? answer(draft, event) : open(draft, event);
+}
+
+/** Tokens of a planner's turn, or of a summary. */
+function spend(draft: Draft, { prompt_tokens, completion_tokens }: PlannerDecision["usage"]): void {
+	const { usage } = draft.run;
+	draft.set({
+		usage: {
+			...usage,
+			prompt_tokens: usage.prompt_tokens + prompt_tokens,
+			completion_tokens: usage.completion_tokens + completion_tokens,
+		},
+	});
+}
+
+/** Stored with the step, so that the next turn, in this life of the object or another, sends the same bytes again. */
+function keepCompaction(draft: Draft, compacted: Compacting | undefined): void {
+	if (compacted === undefined) return;
+	draft.set({ compaction: compacted.record });
+	spend(draft, compacted.usage);
 }
 
 /** No calls: the content is the answer. Belay says `completed` because the planner says so, never because a limit was hit. */
@@ -120,6 +135,7 @@ function open(draft: Draft, event: Planned): StepProblem | null {
 export function planFailed(draft: Draft, event: PlanFailed): void {
 	const { run } = draft;
 	if (run.status !== "planning" || run.turn !== event.turn) return;
+	keepCompaction(draft, event.compacted);
 	const { fault } = event;
 	if (fault.retryable && run.plan_attempts < PLANS_MAX) {
 		draft.due("plan", "", draft.kit.now + (fault.retry_after_ms ?? PLAN_BACKOFF_MS * 3 ** (run.plan_attempts - 1)));

@@ -5,6 +5,7 @@
  */
 
 import type { JsonObject } from "../json.ts";
+import type { Compaction } from "../planner/context-window.ts";
 import type { LoopGuardState } from "../planner/loop-guard.ts";
 import type { RepairGuardState } from "../planner/repair-guard.ts";
 import type { Lease } from "../ports.ts";
@@ -87,6 +88,8 @@ export type RunRecord = {
 	readonly repair_guard: RepairGuardState;
 	/** The planner will not be helped: the run ends with this once its turn has closed. */
 	readonly repair_stop: { readonly code: string; readonly message: string } | null;
+	/** Managed planners: what was taken out of the conversation to keep it within the model's context (L3). */
+	readonly compaction?: Compaction | undefined;
 	/** User messages that arrived while a turn was open; they follow its tool messages. */
 	readonly queued: readonly string[];
 	readonly next_message: number;
