@@ -98,7 +98,7 @@ export function judgeArguments(
 	world: World,
 ): CallRecord {
 	const scope = scopeOf(draft, value);
-	const normal = normalize(tool, value, { scope, judgeUrl: draft.kit.judgeUrl });
+	const normal = normalize(tool, value, { scope, judgeUrl: draft.kit.judgeUrl, locale: draft.run.locale ?? "en" });
 	if (!normal.ok)
 		return refuse(
 			draft,

@@ -5,6 +5,7 @@ import type { InvokeOutcome } from "../outcome.ts";
 import type { Compaction } from "../planner/context-window.ts";
 import type { PlannerDecision, PlannerFault } from "../ports.ts";
 import type { Caller } from "../principal.ts";
+import type { Locale } from "../registry/explain-words.ts";
 import type { Effect } from "./effect.ts";
 import type { ApprovalRecord, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
 
@@ -20,6 +21,8 @@ export type Created = {
 	readonly planner: { readonly kind: PlannerKind; readonly model: string | null };
 	readonly script_length: number;
 	readonly limits: RunLimits;
+	/** The language of repair hints; absent: that of the goal. */
+	readonly locale?: Locale | undefined;
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
 	readonly caller: Caller;

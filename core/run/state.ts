@@ -11,6 +11,7 @@ import type { RepairGuardState } from "../planner/repair-guard.ts";
 import type { Lease } from "../ports.ts";
 import type { Authority, Principal } from "../principal.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
+import type { Locale } from "../registry/explain-words.ts";
 import type { ApprovalView, CallView, ExposureTrace, RunStatus } from "./view.ts";
 
 export type PlannerKind = "openai" | "workers_ai" | "scripted" | "external";
@@ -65,6 +66,8 @@ export type RunRecord = {
 	readonly script: { readonly length: number; readonly at: number };
 	readonly pinned: readonly string[] | null;
 	readonly limits: RunLimits;
+	/** The language of repair hints (V4); absent: English. */
+	readonly locale?: Locale | undefined;
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
 	readonly status: RunStatus;

@@ -8,6 +8,7 @@ import type { WireDecision } from "#core/planner/decision.ts";
 import type { FunctionDefinition } from "#core/ports.ts";
 import type { Caller } from "#core/principal.ts";
 import type { FieldError } from "#core/refusal.ts";
+import type { Locale } from "#core/registry/explain-words.ts";
 import type {
 	ApprovalView,
 	CallView,
@@ -56,6 +57,8 @@ export type CreateRun = {
 	readonly tools: readonly string[] | null;
 	readonly planner: PlannerSpec;
 	readonly limits: RunLimits;
+	/** The language of repair hints; absent: that of the goal. */
+	readonly locale?: Locale | undefined;
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
 };

@@ -14,6 +14,7 @@ export const REQUEST_FIELDS = [
 	"planner",
 	"pinned",
 	"limits",
+	"locale",
 	"metadata",
 	"context",
 	"compaction",

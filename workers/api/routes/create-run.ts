@@ -23,6 +23,7 @@ export async function createRunFrom(c: Ctx, body: CreateRunBody): Promise<RunVie
 		tools: body.tools ?? null,
 		planner: { kind: body.planner.kind, model: body.planner.model ?? null, script: body.planner.script ?? [] },
 		limits: body.limits,
+		locale: body.locale,
 		metadata: body.metadata,
 		context: body.context,
 	};

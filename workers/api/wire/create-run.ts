@@ -12,6 +12,7 @@ import {
 	TURN_TIMEOUT_MAX_MS,
 } from "#core/limits.ts";
 import { decision } from "#core/planner/decision.ts";
+import { LOCALES } from "#core/registry/explain-words.ts";
 import { smallJsonObject } from "./any-json.ts";
 
 /** Text of a goal or message: half a request body, so that a run's rows stay far below a row's 2 MB. */
@@ -75,6 +76,8 @@ export const createRun = z.strictObject({
 		.optional(),
 	planner: planner.default({ kind: "openai" }),
 	limits: limits.prefault({}),
+	/** Without it, the goal's script says. */
+	locale: z.enum(LOCALES).describe("the language of repair hints in tool messages; without it, the goal's").optional(),
 	metadata: smallJsonObject(METADATA_MAX_BYTES).default({}),
 	context: smallJsonObject(METADATA_MAX_BYTES).default({}),
 });
