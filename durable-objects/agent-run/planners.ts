@@ -1,11 +1,12 @@
 /** The managed planner of a run, asked for one turn. Which kinds this deployment has is said before a run begins. */
 import { OpenAiPlanner } from "#adapters/openai/openai-planner.ts";
+import { type AiBinding, WORKERS_AI_MODEL_DEFAULT, WorkersAiPlanner } from "#adapters/workers-ai/workers-ai-planner.ts";
 import { functionDefinition } from "#core/exposure/definitions.ts";
 import type { Json } from "#core/json.ts";
 import { conversation } from "#core/planner/conversation.ts";
 import { toPlannerDecision } from "#core/planner/decision.ts";
 import { requestTokens } from "#core/planner/token-estimate.ts";
-import type { PlannerFault, PlannerRequest } from "#core/ports.ts";
+import type { Planner, PlannerFault, PlannerRequest } from "#core/ports.ts";
 import type { CompiledTool } from "#core/registry/compile.ts";
 import type { PlanFailed, Planned } from "#core/run/event.ts";
 import type { PlannerKind, RunState } from "#core/run/state.ts";
@@ -19,8 +20,9 @@ export function plannerMissing(env: Env, kind: PlannerKind): string | null {
 	if (kind === "openai" && (env.BELAY_PLANNER_API_KEY ?? "") === "") {
 		return "no key for the planner is configured (BELAY_PLANNER_API_KEY); use planner kind `scripted` or `external`";
 	}
-	if (kind === "openai" && requestTokens(null, env.BELAY_PLANNER_CONTEXT_TOKENS ?? "") === null) return BAD_CONTEXT;
-	if (kind === "workers_ai")
+	const model = kind === "openai" || kind === "workers_ai";
+	if (model && requestTokens(null, env.BELAY_PLANNER_CONTEXT_TOKENS ?? "") === null) return BAD_CONTEXT;
+	if (kind === "workers_ai" && aiOf(env) === undefined)
 		return "this deployment has no Workers AI binding; use planner kind `openai`, `scripted` or `external`";
 	return null;
 }
@@ -57,19 +59,25 @@ function scripted(state: RunState, store: RunStore): PlanOutcome {
 	return { kind: "planned", turn, decision: toPlannerDecision(wire), call_as_text: false, results };
 }
 
+/** The planner of a kind, and the model whose context it has; its default is the deployment's, or the binding's own. */
+function plannerOf(env: Env, { kind, model }: RunState["run"]["planner"]): { planner: Planner; model: string } {
+	if (kind === "workers_ai")
+		return { planner: new WorkersAiPlanner({ ai: aiOf(env) }), model: model ?? WORKERS_AI_MODEL_DEFAULT };
+	const { BELAY_PLANNER_BASE_URL: baseUrl, BELAY_PLANNER_API_KEY: apiKey, BELAY_PLANNER_MODEL: own } = env;
+	return { planner: new OpenAiPlanner({ baseUrl, apiKey, model: own }), model: model ?? own };
+}
+
+/** Workers AI where the deployment has it: its section of wrangler.toml may be left out, and `npm start` leaves it out. */
+const aiOf = (env: Env): AiBinding | undefined => (env as { readonly AI?: unknown }).AI as AiBinding | undefined;
+
 async function managed(state: RunState, world: PlanWorld, turn: number, signal: AbortSignal): Promise<PlanOutcome> {
 	const { env, store, tool } = world;
 	const { run } = state;
-	const planner = new OpenAiPlanner({
-		baseUrl: env.BELAY_PLANNER_BASE_URL,
-		apiKey: env.BELAY_PLANNER_API_KEY,
-		model: env.BELAY_PLANNER_MODEL,
-	});
+	const { planner, model } = plannerOf(env, run.planner);
 	const functions = (state.exposure?.tools ?? []).map((exposed) =>
 		functionDefinition(tool(exposed.definition_hash).version, exposed.function_name),
 	);
 	const base = { model: run.planner.model, user: world.user, timeout_ms: world.turn_left_ms };
-	const model = run.planner.model ?? env.BELAY_PLANNER_MODEL;
 	const limit_tokens = requestTokens(model, env.BELAY_PLANNER_CONTEXT_TOKENS ?? "");
 	if (limit_tokens === null) return failed(turn, "planner_unavailable", BAD_CONTEXT);
 	const started = Date.now();

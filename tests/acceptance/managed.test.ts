@@ -102,16 +102,6 @@ describe("planner kind openai", () => {
 			{ role: "user", content: "and then?" },
 		]);
 	});
-
-	it("says which planner is missing before a run begins", async () => {
-		const { status, body } = await call(
-			"POST",
-			"/v1/runs",
-			{ goal: "x", planner: { kind: "workers_ai" } },
-			tenant.operator,
-		);
-		expect([status, body.code]).toEqual([503, "planner_unavailable"]);
-	});
 });
 
 describe("events", () => {
