@@ -18,7 +18,11 @@ export type Created = {
 	readonly goal: string;
 	readonly messages: readonly { readonly role: "user" | "system" | "assistant"; readonly content: string }[];
 	readonly pinned: readonly string[] | null;
-	readonly planner: { readonly kind: PlannerKind; readonly model: string | null };
+	readonly planner: {
+		readonly kind: PlannerKind;
+		readonly model: string | null;
+		readonly spotlight?: true | undefined;
+	};
 	readonly script_length: number;
 	readonly limits: RunLimits;
 	/** The language of repair hints; absent: that of the goal. */

@@ -61,7 +61,12 @@ export type RunRecord = {
 	readonly goal: string;
 	readonly principal: Principal;
 	readonly authority: Authority;
-	readonly planner: { readonly kind: PlannerKind; readonly model: string | null };
+	/** `spotlight`: a model gets the results of its tools marked word by word (core/planner/spotlight.ts). */
+	readonly planner: {
+		readonly kind: PlannerKind;
+		readonly model: string | null;
+		readonly spotlight?: true | undefined;
+	};
 	/** Scripted: how many decisions the script holds and how many have been played. */
 	readonly script: { readonly length: number; readonly at: number };
 	readonly pinned: readonly string[] | null;

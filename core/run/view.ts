@@ -147,7 +147,12 @@ export const runView = z.object({
 	status: z.enum(RUN_STATUSES),
 	goal: z.string(),
 	answer: z.string().nullable(),
-	planner: z.object({ kind: z.enum(["openai", "workers_ai", "scripted", "external"]), model: z.string().nullable() }),
+	planner: z.object({
+		kind: z.enum(["openai", "workers_ai", "scripted", "external"]),
+		model: z.string().nullable(),
+		/** Only where it was asked for. */
+		spotlight: z.literal(true).optional(),
+	}),
 	turn: z.number().int(),
 	usage: z.object({
 		prompt_tokens: z.number().int(),

@@ -55,17 +55,11 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 			return no(503, "control_unavailable", "the tenant's control could not be reached; try again");
 		if (runtime.state !== null) return this.#again(ask);
 		runtime.begin(caller.tenant_id);
-		const { v: _v, wait_ms, tools: pinned, planner, ...request } = ask;
+		const { v: _v, wait_ms, tools: pinned, planner: asked, ...request } = ask;
+		const { script, ...planner } = asked;
 		const step = runtime.step(
-			{
-				kind: "created",
-				...request,
-				pinned,
-				planner: { kind: planner.kind, model: planner.model },
-				script_length: planner.script.length,
-				world,
-			},
-			{ before: () => runtime.store.create(planner.script) },
+			{ kind: "created", ...request, pinned, planner, script_length: script.length, world },
+			{ before: () => runtime.store.create(script) },
 		);
 		if (step.problem !== null) return refusal(step.problem);
 		await step.announced;

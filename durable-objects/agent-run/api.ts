@@ -36,6 +36,8 @@ export type Ask<T = object> = { readonly v: 1; readonly caller: Caller } & T;
 export type PlannerSpec = {
 	readonly kind: "openai" | "workers_ai" | "scripted" | "external";
 	readonly model: string | null;
+	/** Results are marked word by word for the model. */
+	readonly spotlight?: true | undefined;
 	readonly script: readonly WireDecision[];
 };
 export type RunLimits = {

@@ -5,6 +5,7 @@ import { functionDefinition } from "#core/exposure/definitions.ts";
 import type { Json } from "#core/json.ts";
 import { conversation } from "#core/planner/conversation.ts";
 import { toPlannerDecision } from "#core/planner/decision.ts";
+import { spotlightMark, withoutMarks } from "#core/planner/spotlight.ts";
 import { requestTokens } from "#core/planner/token-estimate.ts";
 import type { Planner, PlannerFault, PlannerRequest } from "#core/ports.ts";
 import type { CompiledTool } from "#core/registry/compile.ts";
@@ -70,10 +71,22 @@ function plannerOf(env: Env, { kind, model }: RunState["run"]["planner"]): { pla
 /** Workers AI where the deployment has it: its section of wrangler.toml may be left out, and `npm start` leaves it out. */
 const aiOf = (env: Env): AiBinding | undefined => (env as { readonly AI?: unknown }).AI as AiBinding | undefined;
 
+/** A planner whose turns and text come without the marks that it was shown. */
+const markless = (planner: Planner, mark: string): Planner => ({
+	plan: async (request, signal, onDelta) => {
+		const answer = await planner.plan(request, signal, ({ content }) =>
+			onDelta({ content: content.replaceAll(mark, "") }),
+		);
+		return answer.ok ? { ...answer, decision: withoutMarks(answer.decision, mark) } : answer;
+	},
+});
+
 async function managed(state: RunState, world: PlanWorld, turn: number, signal: AbortSignal): Promise<PlanOutcome> {
 	const { env, store, tool } = world;
 	const { run } = state;
-	const { planner, model } = plannerOf(env, run.planner);
+	const mark = run.planner.spotlight === true ? spotlightMark(run.run_id) : null;
+	const { planner: asked, model } = plannerOf(env, run.planner);
+	const planner = mark === null ? asked : markless(asked, mark);
 	const functions = (state.exposure?.tools ?? []).map((exposed) =>
 		functionDefinition(tool(exposed.definition_hash).version, exposed.function_name),
 	);
@@ -81,7 +94,7 @@ async function managed(state: RunState, world: PlanWorld, turn: number, signal: 
 	const limit_tokens = requestTokens(model, env.BELAY_PLANNER_CONTEXT_TOKENS ?? "");
 	if (limit_tokens === null) return failed(turn, "planner_unavailable", BAD_CONTEXT);
 	const started = Date.now();
-	const whole = { messages: conversation(null, store.messages()), functions, limit_tokens, model };
+	const whole = { messages: conversation(null, store.messages(), mark), functions, limit_tokens, model };
 	const fitted = await fitContext(whole, run, planner, base, signal);
 	if (!fitted.fits) return failed(turn, "planner_rejected", tooLarge(fitted.tokens, limit_tokens));
 	const { messages, compacted } = fitted;

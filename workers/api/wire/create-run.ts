@@ -45,6 +45,16 @@ const planner = z
 		kind: z.enum(["openai", "workers_ai", "scripted", "external"]).default("openai"),
 		model: z.string().min(1).max(128).optional(),
 		script: z.array(decision).min(1).max(RUN_TURNS_MAX).optional(),
+		spotlight: z
+			.boolean()
+			.describe(
+				"mark every word of a tool's result for the model, which is told that marked text is data; managed kinds only",
+			)
+			.optional(),
+	})
+	.refine((one) => one.spotlight !== true || one.kind === "openai" || one.kind === "workers_ai", {
+		path: ["spotlight"],
+		error: "only where `kind` is a model's, `openai` or `workers_ai`",
 	})
 	.refine((one) => (one.kind === "scripted") === (one.script !== undefined), {
 		path: ["script"],
