@@ -19,7 +19,9 @@ import type { CompiledTool } from "../registry/register.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { iso } from "./kit.ts";
+import type { RecordedCall } from "./recording.ts";
 import { field, refuse } from "./refuse.ts";
+import { endAsRecorded, judgeReplay } from "./replay.ts";
 import { scopeOf } from "./scope.ts";
 import type { CallRecord, ExposedTool, World } from "./state.ts";
 
@@ -29,6 +31,8 @@ export type Admission = {
 	readonly results: ReadonlyMap<string, Json> | null;
 	/** The whole response was cut off: nothing of it runs (T03). */
 	readonly cut: boolean;
+	/** A replay's: how this call ended in the recorded run. */
+	readonly recorded: RecordedCall | null;
 };
 
 export function admit(draft: Draft, planned: PlannedCall, index: number, admission: Admission): CallRecord {
@@ -85,6 +89,7 @@ function judge(
 		value,
 		permitted,
 		admission.world,
+		admission.recorded,
 	);
 }
 
@@ -96,6 +101,7 @@ export function judgeArguments(
 	value: JsonObject,
 	permitted: Verdict,
 	world: World,
+	recorded: RecordedCall | null = null,
 ): CallRecord {
 	const scope = scopeOf(draft, value);
 	const normal = normalize(tool, value, { scope, judgeUrl: draft.kit.judgeUrl, locale: draft.run.locale ?? "en" });
@@ -147,6 +153,7 @@ export function judgeArguments(
 		permitted,
 		judgeCall(draft.run.authority, descriptor, normal.arguments, frozenScope),
 		judgeApproval(tool, normal.arguments, frozenScope),
+		...judgeReplay(draft.run, descriptor),
 	);
 	const judged: CallRecord = { ...frozen, rule_ids: verdict.rule_ids, policy_rev: world.lease?.policy_rev ?? null };
 	if (verdict.decision === "deny") {
@@ -159,6 +166,7 @@ export function judgeArguments(
 			verdict.reason,
 		);
 	}
+	if (draft.run.replay?.mode === "recorded") return endAsRecorded(draft, judged, recorded, verdict.decision);
 	if (verdict.decision === "ask") return ask(draft, judged, tool, verdict);
 	const pending: CallRecord = { ...judged, state: "PENDING" };
 	draft.call(pending);

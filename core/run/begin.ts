@@ -32,6 +32,7 @@ export function unborn(event: Created, kit: Kit): RunState {
 		authority,
 		planner: event.planner,
 		script: { length: event.script_length, at: 0 },
+		...(event.replay === undefined ? {} : { replay: event.replay }),
 		pinned: event.pinned,
 		limits: event.limits,
 		...(locale === "en" ? {} : { locale }),

@@ -7,6 +7,7 @@ import type { PlannerDecision, PlannerFault } from "../ports.ts";
 import type { Caller } from "../principal.ts";
 import type { Locale } from "../registry/explain-words.ts";
 import type { Effect } from "./effect.ts";
+import type { RecordedCall, Replay } from "./recording.ts";
 import type { ApprovalRecord, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
 
 export type Created = {
@@ -24,6 +25,7 @@ export type Created = {
 		readonly spotlight?: true | undefined;
 	};
 	readonly script_length: number;
+	readonly replay?: Replay | undefined;
 	readonly limits: RunLimits;
 	/** The language of repair hints; absent: that of the goal. */
 	readonly locale?: Locale | undefined;
@@ -42,6 +44,9 @@ export type Planned = {
 	/** Scripted decisions: results of earlier calls by the script's own call ids; null where nothing may be put in. */
 	readonly results: ReadonlyMap<string, Json> | null;
 	readonly compacted?: Compacting | undefined;
+	/** A replay's: how each call of the decision ended in the recorded run, and what the user said behind it. */
+	readonly recorded?: readonly (RecordedCall | null)[] | undefined;
+	readonly said?: readonly string[] | undefined;
 	readonly world: World;
 };
 

@@ -8,6 +8,7 @@ import type { RefusalReason } from "../refusal.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
 import type { Draft } from "./draft.ts";
 import { standingOf } from "./expiry.ts";
+import { judgeReplay } from "./replay.ts";
 import { scopeOf } from "./scope.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
 
@@ -50,7 +51,10 @@ export function judgeAgain(
 	if (judgeTool(authority, descriptor).decision === "deny") return no("policy_denied", "the permission was withdrawn");
 	const verdict = judgeCall(authority, descriptor, args, scope);
 	if (verdict.decision === "deny") return no("policy_denied", verdict.reason);
-	const asks = verdict.decision === "ask" || judgeApproval(tool, args, scope).decision === "ask";
+	const asks =
+		verdict.decision === "ask" ||
+		judgeApproval(tool, args, scope).decision === "ask" ||
+		judgeReplay(draft.run, descriptor).length > 0;
 	return asks ? judgeGrant(draft, call, approval, world) : { ok: true };
 }
 

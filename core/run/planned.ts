@@ -40,6 +40,7 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		});
 		return null;
 	}
+	if (event.said !== undefined && event.said.length > 0) draft.set({ queued: [...draft.run.queued, ...event.said] });
 	return decision.tool_calls.length === 0 ? answer(draft, event) : open(draft, event);
 }
 
@@ -106,12 +107,12 @@ function correct(draft: Draft, event: Planned): null {
 }
 
 function open(draft: Draft, event: Planned): StepProblem | null {
-	const { decision } = event;
-	refreshExposure(draft, event.world);
+	const { decision, world, results, recorded } = event;
+	refreshExposure(draft, world);
 	const cut = !executes(decision).ok;
 	draft.set({ turn_open: true });
 	const calls: CallRecord[] = decision.tool_calls.map((call, index) =>
-		admit(draft, call, index, { world: event.world, results: event.results, cut }),
+		admit(draft, call, index, { world, results, cut, recorded: recorded?.[index] ?? null }),
 	);
 	draft.message({
 		turn: draft.run.turn,

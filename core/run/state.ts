@@ -12,6 +12,7 @@ import type { Lease } from "../ports.ts";
 import type { Authority, Principal } from "../principal.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
 import type { Locale } from "../registry/explain-words.ts";
+import type { Replay } from "./recording.ts";
 import type { ApprovalView, CallView, ExposureTrace, RunStatus } from "./view.ts";
 
 export type PlannerKind = "openai" | "workers_ai" | "scripted" | "external";
@@ -69,6 +70,8 @@ export type RunRecord = {
 	};
 	/** Scripted: how many decisions the script holds and how many have been played. */
 	readonly script: { readonly length: number; readonly at: number };
+	/** The run plays what another one recorded. */
+	readonly replay?: Replay | undefined;
 	readonly pinned: readonly string[] | null;
 	readonly limits: RunLimits;
 	/** The language of repair hints (V4); absent: English. */

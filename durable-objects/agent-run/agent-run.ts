@@ -16,12 +16,13 @@ import type { StepProblem } from "#core/run/effect.ts";
 import { inFlight } from "#core/run/flight.ts";
 import type { RunState } from "#core/run/state.ts";
 import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
-import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Reply, Wait } from "./api.ts";
+import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Recording, Reply, Wait } from "./api.ts";
 import { ApprovalDesk } from "./approval-desk.ts";
 import { definition } from "./definitions.ts";
 import { announceLink } from "./dev-link.ts";
 import { Links } from "./links.ts";
 import { plannerMissing } from "./planners.ts";
+import { recordingOf } from "./record.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
 import { sha256, tenantKeys } from "./signing.ts";
@@ -179,6 +180,11 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 				this.#runtime.step({ kind: "call_cancelled", tool_call_id: ask.tool_call_id, by: ask.caller.name, world }),
 			) ?? this.#view()
 		);
+	}
+
+	async recording(ask: Ask): Promise<Reply<Recording>> {
+		const state = await this.#readable(ask.caller);
+		return state === null ? notFound() : recordingOf(state.run, this.#runtime.store);
 	}
 
 	async settleOutcome(ask: Parameters<AgentRunApi["settleOutcome"]>[0]): Promise<Reply<RunView>> {

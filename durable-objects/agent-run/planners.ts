@@ -51,13 +51,20 @@ export async function planTurn(state: RunState, world: PlanWorld, signal: AbortS
 }
 
 function scripted(state: RunState, store: RunStore): PlanOutcome {
-	const { turn, script } = state.run;
-	const wire = store.script(script.at);
-	if (wire === undefined) {
+	const { turn, script, replay } = state.run;
+	const entry = store.script(script.at);
+	if (entry === undefined) {
+		if (replay !== undefined) return failed(turn, "planner_error", "the recording ends here, without an answer");
 		return failed(turn, "planner_error", `the script holds ${script.length} decisions and all were played`);
 	}
-	const results = new Map([...store.results()].map(([id, call]) => [id, (call.result ?? null) as Json]));
-	return { kind: "planned", turn, decision: toPlannerDecision(wire), call_as_text: false, results };
+	const results =
+		replay?.placeholders === false
+			? null
+			: new Map([...store.results()].map(([id, call]) => [id, (call.result ?? null) as Json]));
+	const played = { kind: "planned", turn, call_as_text: false, results } as const;
+	if (!("decision" in entry)) return { ...played, decision: toPlannerDecision(entry) };
+	const { decision, calls: recorded, said } = entry;
+	return { ...played, decision: toPlannerDecision(decision), recorded, said };
 }
 
 /** The planner of a kind, and the model whose context it has; its default is the deployment's, or the binding's own. */

@@ -12,6 +12,7 @@ export const REQUEST_FIELDS = [
 	"principal",
 	"authority",
 	"planner",
+	"replay",
 	"pinned",
 	"limits",
 	"locale",
