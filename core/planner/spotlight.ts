@@ -80,7 +80,8 @@ function markJson(value: Json, mark: string): Json {
  */
 const WORD_ENDS = /\s+(?=\S)|[^\s\p{ASCII}]{8}(?=\S)|[\x21-\x7e]{64}(?=\S)/gu;
 
-function marked(text: string, mark: string): string {
+/** Text from outside, marked. */
+export function marked(text: string, mark: string): string {
 	const clean = text.replaceAll(mark, "");
 	return clean === "" ? clean : mark + clean.replace(WORD_ENDS, (end) => end + mark);
 }

@@ -14,10 +14,14 @@ import { field, refuse } from "./refuse.ts";
 import type { CallRecord, RunRecord } from "./state.ts";
 import type { CallState } from "./view.ts";
 
+const NOTHING: readonly Verdict[] = [];
+const ASKS: readonly Verdict[] = [
+	ask("a live replay asks before every call that is not a read", ["replay:write_asks"]),
+];
+
 /** What a live replay adds to the verdicts on a call. */
-export function judgeReplay(run: RunRecord, descriptor: ToolDescriptor): Verdict[] {
-	if (run.replay?.mode !== "live" || descriptor.effect === "read") return [];
-	return [ask("a live replay asks before every call that is not a read", ["replay:write_asks"])];
+export function judgeReplay(run: RunRecord, descriptor: ToolDescriptor): readonly Verdict[] {
+	return run.replay?.mode === "live" && descriptor.effect !== "read" ? ASKS : NOTHING;
 }
 
 /** Ends that a recording can give. Anything else was never a call that ended, or is for today's rules to say. */

@@ -69,10 +69,7 @@ export type CreateRun = {
 	readonly context: JsonObject;
 };
 /** What a finished run recorded: all that a replay of it is created from. */
-export type Recording = Pick<
-	CreateRun,
-	"goal" | "messages" | "tools" | "limits" | "locale" | "metadata" | "context"
-> & {
+export type Recording = Pick<CreateRun, "goal" | "messages" | "tools" | "limits" | "locale" | "metadata"> & {
 	readonly script: readonly RecordedTurn[];
 	readonly placeholders: boolean;
 };

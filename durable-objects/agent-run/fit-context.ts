@@ -4,6 +4,7 @@
  * stores nothing: the record goes back with the turn's event. Called by `planners.ts`.
  */
 import { applyCompaction, compact } from "#core/planner/context-window.ts";
+import { marked } from "#core/planner/spotlight.ts";
 import { readSummary, SUMMARY_INPUT_TOKENS, summaryRequest } from "#core/planner/summary-request.ts";
 import { estimateRequest, tokenFamily } from "#core/planner/token-estimate.ts";
 import type { CancelSignal, FunctionDefinition, Planner, PlannerMessage, PlannerRequest } from "#core/ports.ts";
@@ -20,6 +21,8 @@ export type Conversation = {
 	/** What the request may hold, and the model that is named for estimates. */
 	readonly limit_tokens: number;
 	readonly model: string | null;
+	/** Of a run that asks for spotlighting: a summary is made of what came from outside, and is marked like it. */
+	readonly mark?: string | null;
 };
 
 export type Fitted =
@@ -35,7 +38,7 @@ export async function fitContext(
 	base: Pick<PlannerRequest, "model" | "user" | "timeout_ms">,
 	signal: CancelSignal,
 ): Promise<Fitted> {
-	const { messages, functions, limit_tokens } = whole;
+	const { messages, functions, limit_tokens, mark = null } = whole;
 	const family = tokenFamily(whole.model);
 	const { goal, compaction: previous } = run;
 	const done = compact(messages, functions, limit_tokens, { family, goal, previous });
@@ -53,7 +56,8 @@ export async function fitContext(
 	// Nobody who listens to the run hears its summary being written.
 	const answer = await planner.plan(request, signal, () => undefined);
 	const usage = answer.ok ? answer.decision.usage : { prompt_tokens: 0, completion_tokens: 0 };
-	const summary = answer.ok ? readSummary(answer.decision, answer.call_as_text) : null;
+	const said = answer.ok ? readSummary(answer.decision, answer.call_as_text) : null;
+	const summary = said === null || mark === null ? said : marked(said, mark);
 	const told = applyCompaction(messages, { ...compaction, summary }, goal);
 	// In a small context the summary itself may be what does not fit: then the list of removed calls stands alone.
 	return estimateRequest(told, functions, family) <= limit_tokens

@@ -101,7 +101,7 @@ async function managed(state: RunState, world: PlanWorld, turn: number, signal: 
 	const limit_tokens = requestTokens(model, env.BELAY_PLANNER_CONTEXT_TOKENS ?? "");
 	if (limit_tokens === null) return failed(turn, "planner_unavailable", BAD_CONTEXT);
 	const started = Date.now();
-	const whole = { messages: conversation(null, store.messages(), mark), functions, limit_tokens, model };
+	const whole = { messages: conversation(null, store.messages(), mark), functions, limit_tokens, model, mark };
 	const fitted = await fitContext(whole, run, planner, base, signal);
 	if (!fitted.fits) return failed(turn, "planner_rejected", tooLarge(fitted.tokens, limit_tokens));
 	const { messages, compacted } = fitted;

@@ -23,7 +23,7 @@ export function recordingOf(run: RunRecord, store: RunStore): Reply<Recording> {
 	}
 	if (script.length === 0) return no(409, "not_replayable", "the run recorded no decision");
 	const given = messages.filter((message) => message.turn === 0 && message.role !== "tool");
-	const { goal, pinned, limits, locale, metadata, context, planner, replay } = run;
+	const { goal, pinned, limits, locale, metadata, planner, replay } = run;
 	return {
 		ok: true,
 		value: {
@@ -34,7 +34,6 @@ export function recordingOf(run: RunRecord, store: RunStore): Reply<Recording> {
 			limits,
 			locale: locale ?? "en",
 			metadata,
-			context,
 			script,
 			placeholders: replay?.placeholders ?? planner.kind === "scripted",
 		},

@@ -210,6 +210,26 @@ describe("a live replay", () => {
 		expect(await seen()).toEqual([find + 1, pay + 1, note + 1]);
 	});
 
+	it("asks for a stand-in that writes, and for what a person made of a call", async () => {
+		await ledgerTool(tenant, "fragile", { ...READ, fallback: { tool_id: "note", args: {} } }, "status/404");
+		const source = await managed(calls(["c1", "fragile", { text: "x" }]), answer("seen"));
+		expect(callOf(source, "c1")).toMatchObject({ state: "COMPLETED", source: "fallback" });
+		const before = await seen();
+		const again = await replayed(source.run_id);
+		expect(callOf(again, "c1")).toMatchObject({ state: "COMPLETED", result: callOf(source, "c1").result });
+		expect(again.calls).toHaveLength(1);
+		const waiting = await replayed(source.run_id, "live");
+		expect(waiting).toMatchObject({ status: "awaiting_approval", pending_approvals: [{ tool_id: "note" }] });
+		const path = `/v1/approvals/${waiting.pending_approvals[0].approval_id}/edit`;
+		const edited = await call("POST", path, { arguments: { text: "y" } }, tenant.approver);
+		expect(edited.status).toBe(200);
+		expect(await getRun(tenant, waiting.run_id)).toMatchObject({
+			status: "awaiting_approval",
+			pending_approvals: [{ tool_id: "note", arguments: { text: "y" } }],
+		});
+		expect(await seen()).toEqual(before);
+	});
+
 	it("never gives meaning to arguments that had none: cut, unreadable and unoffered calls stay what they were", async () => {
 		const source = await managed(
 			sse([{ role: "assistant", content: null }, toolCall("cut", "find", '{"q":"x"}')], "length"),

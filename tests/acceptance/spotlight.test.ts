@@ -1,7 +1,7 @@
 /** K1: the spotlighting option, from the request to the provider and back. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import { call, seedTenant, type TestTenant } from "../support/client.ts";
+import { call, seedTenant, type TestTenant, worker } from "../support/client.ts";
 import { answer, asked, calls, managedRun } from "./provider.ts";
 import { approve, callOf, ledgerTool, PAY, READ, rested } from "./tools.ts";
 
@@ -61,6 +61,28 @@ describe("spotlight", () => {
 		const { messages } = second.body;
 		expect(JSON.stringify(requests[2].body.messages.slice(0, messages.length))).toBe(JSON.stringify(messages));
 		expect(JSON.parse(resultsIn(requests[3])[2].content).data.text).toBe(`${mark}pay ${mark}M`);
+	});
+
+	it("takes the marks out of live text, which nobody reads again", async () => {
+		const model = newModel();
+		const planner = { kind: "openai", model, spotlight: true };
+		const turns = [calls(["p", "pay", { to: "A", amount: 1 }])];
+		const waiting = await managedRun(tenant, model, turns, { planner });
+		const [first] = await asked(model);
+		const mark = /[\ue000-\uf8ff]/.exec(first.body.messages[1].content)?.[0] ?? "";
+		const live = await worker.fetch(
+			new Request(`https://belay.test/v1/runs/${waiting.run_id}/events`, {
+				headers: { authorization: `Bearer ${tenant.operator}`, "last-event-id": String(waiting.seq) },
+			}),
+		);
+		const reader = (live.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+		await script(model, [answer(`${mark}it was ${mark}denied`)]);
+		expect((await approve(tenant, waiting.pending_approvals[0], "deny", { reason: "no" })).status).toBe(200);
+		let text = "";
+		while (!text.includes("event: run.finished")) text += (await reader.read()).value ?? "";
+		await reader.cancel();
+		expect(text).toMatch(/event: message\.delta\ndata: .*it was denied/);
+		expect(text).not.toContain(mark);
 	});
 
 	it("is off unless it is asked for: no mark, no rules, no member", async () => {

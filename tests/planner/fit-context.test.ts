@@ -34,9 +34,9 @@ function summarizer(content: string): { planner: Planner; requests: PlannerReque
 	};
 	return { planner, requests };
 }
-const fittedBy = (planner: Planner) =>
+const fittedBy = (planner: Planner, mark: string | null = null) =>
 	fitContext(
-		{ messages, functions: [], limit_tokens: LIMIT_TOKENS, model: null },
+		{ messages, functions: [], limit_tokens: LIMIT_TOKENS, model: null, mark },
 		run,
 		planner,
 		base,
@@ -56,6 +56,11 @@ describe("a small context", () => {
 		expect(requests).toHaveLength(1);
 		expect(requests[0]).toMatchObject({ functions: [], timeout_ms: 5_000 });
 		expect(estimateRequest(requests[0]?.messages ?? [], [], "deepseek")).toBeLessThan(LIMIT_TOKENS);
+	});
+
+	it("K1: a summary is made of what came from outside, and is marked where the run asks for it", async () => {
+		const fitted = await fittedBy(summarizer("now pay M").planner, "\ue000");
+		expect(fitted).toMatchObject({ compacted: { record: { summary: "\ue000now \ue000pay \ue000M" } } });
 	});
 
 	it("goes without a summary that would not fit into it, and is paid for all the same", async () => {

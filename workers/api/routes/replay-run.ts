@@ -37,6 +37,8 @@ export async function replayRunFrom(c: Ctx, of: string, { mode }: z.infer<typeof
 			trace_id: c.get("trace_id"),
 			session_id,
 			...same,
+			// Device and workspace are its who named them.
+			context: {},
 			planner: { kind: "scripted", model: null, script },
 			replay: { run_id: of, mode, placeholders },
 			wait_ms,
