@@ -1,5 +1,6 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { FAKE_AI } from "./tests/support/fake-ai.ts";
 import { outside } from "./tests/support/outside.ts";
 
 /**
@@ -36,6 +37,16 @@ export default defineConfig({
 								}),
 							},
 							outboundService: outside,
+							serviceBindings: { AI: { name: "fake-ai", entrypoint: "FakeAi" } },
+							workers: [
+								{
+									name: "fake-ai",
+									modules: true,
+									script: FAKE_AI,
+									compatibilityDate: "2026-11-02",
+									outboundService: outside,
+								},
+							],
 						} as never,
 					})),
 				],

@@ -57,6 +57,8 @@ export const CALLS_IN_FLIGHT_MAX = 4;
  * report to the gate (1 s) together, so it only finds lost attempts.
  */
 export const WATCHDOG_GRACE_MS = 15_000;
+/** A recorded run, handed from its object to that of its replay: RPC stops at 32 MiB, and a character may take two bytes. */
+export const RECORDING_MAX_CHARS = 6_291_456;
 /** Request body of the API. D1 and Durable Object rows stop at 2 MB; larger inputs are uploads, not JSON. */
 export const BODY_MAX_BYTES = 1_048_576;
 /** Arguments of one call as text. */

@@ -31,7 +31,7 @@ it.each([
 	[
 		"refusal reason",
 		REFUSAL_REASONS,
-		"unknown_tool arguments_not_json integer_out_of_range validation_failed semantic_failed security_blocked policy_denied budget_exhausted definition_changed control_unavailable truncated_output duplicate_of_denied run_cancelled superseded unavailable",
+		"unknown_tool arguments_not_json integer_out_of_range validation_failed semantic_failed security_blocked policy_denied budget_exhausted definition_changed control_unavailable truncated_output duplicate_of_denied run_cancelled superseded unavailable not_recorded",
 	],
 	[
 		"issue",

@@ -20,6 +20,7 @@ export const REFUSAL_REASONS = [
 	"run_cancelled",
 	"superseded",
 	"unavailable",
+	"not_recorded",
 ] as const;
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 

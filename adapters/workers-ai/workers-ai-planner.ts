@@ -29,7 +29,7 @@ export type WorkersAiPlannerConfig = {
 	readonly idleMs?: number | undefined;
 };
 
-const MODEL_DEFAULT = "@cf/deepseek-ai/deepseek-v4-flash-0731";
+export const WORKERS_AI_MODEL_DEFAULT = "@cf/deepseek-ai/deepseek-v4-flash-0731";
 const MAX_TOKENS_DEFAULT = 32_768;
 
 type Stop = "cancelled" | "total" | "idle";
@@ -79,7 +79,7 @@ export class WorkersAiPlanner implements Planner {
 		};
 		try {
 			const inputs = this.#inputs(request);
-			const model = request.model ?? this.#config.model ?? MODEL_DEFAULT;
+			const model = request.model ?? this.#config.model ?? WORKERS_AI_MODEL_DEFAULT;
 			// Aborted already: nothing is asked, so nothing is paid for.
 			controller.signal.throwIfAborted();
 			const answer = await untilAborted(ai.run(model, inputs, { signal: controller.signal }), controller.signal);

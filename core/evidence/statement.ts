@@ -6,6 +6,15 @@ export type Statement = { readonly proves: readonly string[]; readonly does_not_
 
 const NOT_THE_GOAL = "that the goal of the run is reached";
 
+/** Of a call that a replay gave its recorded end, whatever that was. */
+export const RECORDED: Statement = {
+	proves: [
+		"a recording holds this end of a call with exactly this frozen input",
+		"the tool was not invoked by this run",
+	],
+	does_not_prove: ["that the tool would answer the same today", NOT_THE_GOAL],
+};
+
 /** `subject` is null for a call whose tool could not be resolved. */
 export function statement(outcome: EvidenceOutcome, subject: ToolDescriptor | null): Statement {
 	switch (outcome) {

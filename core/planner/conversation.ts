@@ -6,6 +6,7 @@
 import { wellFormed } from "../json.ts";
 import type { PlannerMessage } from "../ports.ts";
 import { readArguments } from "./arguments.ts";
+import { spotlight, spotlightRules } from "./spotlight.ts";
 import { SYSTEM_PROMPT } from "./system-prompt.ts";
 import { toolMessage } from "./tool-message.ts";
 
@@ -33,13 +34,20 @@ export type StoredCall = {
 /**
  * @param goal the first user message, before all stored ones; null when a stored message says it
  * @param stored in any order; the last of several tool messages for one call counts
+ * @param mark of `spotlightMark`: results are marked with it, and the model is told; null where the run does not ask for it
  */
-export function conversation(goal: string | null, stored: readonly StoredMessage[]): PlannerMessage[] {
+export function conversation(
+	goal: string | null,
+	stored: readonly StoredMessage[],
+	mark: string | null = null,
+): PlannerMessage[] {
 	const ordered = [...stored].sort((a, b) => a.n - b.n);
 	const results = new Map<string, string>();
 	for (const one of ordered)
-		if (one.role === "tool" && one.tool_call_id) results.set(one.tool_call_id, one.content ?? "");
+		if (one.role === "tool" && one.tool_call_id)
+			results.set(one.tool_call_id, mark === null ? (one.content ?? "") : spotlight(one.content ?? "", mark));
 	const messages: PlannerMessage[] = [{ role: "system", content: SYSTEM_PROMPT }];
+	if (mark !== null) messages.push({ role: "system", content: spotlightRules(mark) });
 	if (goal !== null) messages.push({ role: "user", content: wellFormed(goal) });
 	for (const one of ordered) {
 		if (one.role === "assistant") messages.push(...assistant(one, results));

@@ -11,7 +11,7 @@ import { estimateText, type TokenFamily, textHundredths } from "./token-estimate
 /** Some 2,000 tokens: small against any context, enough for the figures of a long run. */
 const SUMMARY_MAX_BYTES = 8_192;
 /** What a light model reads well, and reads fast. */
-const INPUT_MAX_TOKENS = 32_000;
+export const SUMMARY_INPUT_TOKENS = 32_000;
 /** Less of a message than this says nothing; older ones are left out instead. */
 const SHARE_MIN_TOKENS = 100;
 
@@ -28,7 +28,7 @@ export function summaryRequest(
 	removed: readonly PlannerMessage[],
 	goal: string,
 	family: TokenFamily,
-	maxTokens: number = INPUT_MAX_TOKENS,
+	maxTokens: number = SUMMARY_INPUT_TOKENS,
 ): PlannerMessage[] {
 	const told = removed.slice(-Math.max(1, Math.floor(maxTokens / SHARE_MIN_TOKENS)));
 	const parts = told.map(partOf);

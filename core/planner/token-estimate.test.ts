@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { PlannerMessage } from "../ports.ts";
 import { seeded } from "../run/sample-run.ts";
-import { contextTokens, estimateMessage, estimateRequest, estimateText, tokenFamily } from "./token-estimate.ts";
+import {
+	contextTokens,
+	estimateMessage,
+	estimateRequest,
+	estimateText,
+	requestTokens,
+	tokenFamily,
+} from "./token-estimate.ts";
 
 const FAMILIES = ["deepseek", "openai", "generic"] as const;
 const ENGLISH = "How much more did product A sell than product B last quarter and why".repeat(20);
@@ -72,4 +79,19 @@ test.each([
 ])("%s is %s with %i tokens", (model, family, tokens) => {
 	expect(tokenFamily(model)).toBe(family);
 	expect(contextTokens(model)).toBe(tokens);
+});
+
+describe("what a request may hold", () => {
+	test("is the context less what the model may write, by its name or by the deployment's word", () => {
+		expect(requestTokens("deepseek-flash", "")).toBe(1_048_576 - 32_768);
+		expect(requestTokens("some-model", " ")).toBe(131_072 - 32_768);
+		expect(requestTokens("some-model", "200000")).toBe(200_000 - 32_768);
+		expect(requestTokens("deepseek-flash", "8192")).toBe(6_144);
+	});
+	test.each(["0", "4095", "-8192", "1e6", "8k", "8192.5", "99999999999999999999"])(
+		"refuses the setting %j",
+		(setting) => {
+			expect(requestTokens("m", setting)).toBeNull();
+		},
+	);
 });

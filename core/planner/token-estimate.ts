@@ -46,6 +46,24 @@ export function contextTokens(model: string | null): number {
 	return tokenFamily(model) === "deepseek" ? DEEPSEEK_CONTEXT_TOKENS : UNKNOWN_CONTEXT_TOKENS;
 }
 
+/** What a turn may write, thoughts included, is left free; of a small context a quarter. */
+const OUTPUT_TOKENS = 32_768;
+/** Rules, a goal and one small result do not fit into less. */
+const CONTEXT_MIN_TOKENS = 4_096;
+
+/**
+ * Tokens that a request to a model may hold: its context less what it may write.
+ *
+ * @param setting the deployment's own word on the context (`BELAY_PLANNER_CONTEXT_TOKENS`); empty: by the model's name
+ * @returns null when the setting is not a whole number of at least 4,096
+ */
+export function requestTokens(model: string | null, setting: string): number | null {
+	const text = setting.trim();
+	const context = text === "" ? contextTokens(model) : /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
+	if (context < CONTEXT_MIN_TOKENS) return null;
+	return context - Math.min(OUTPUT_TOKENS, Math.floor(context / 4));
+}
+
 /** Tokens of one request. Adding a message, a character or a function never lowers it. */
 export function estimateRequest(
 	messages: readonly PlannerMessage[],

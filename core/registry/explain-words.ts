@@ -2,7 +2,19 @@
  * What a repair hint says, in the two languages that Belay speaks (V4). Data, and the choice between them; the issue words
  * of the contract are never translated. Called by `explain.ts` and `describe-schema.ts`.
  */
-export type Locale = "en" | "zh";
+export const LOCALES = ["en", "zh"] as const;
+export type Locale = (typeof LOCALES)[number];
+
+/** A goal may quote a whole report behind its first words; they say whose language it is. */
+const LOOKED_AT_CHARS = 1_000;
+
+/** The language of what a user wrote, by its script: Chinese when Han characters are an eighth of its letters and no kana or hangul is there. */
+export function localeOf(text: string): Locale {
+	const begun = text.slice(0, LOOKED_AT_CHARS);
+	const han = begun.match(/\p{Script=Han}/gu)?.length ?? 0;
+	if (han === 0 || /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u.test(begun)) return "en";
+	return han * 8 >= (begun.match(/\p{L}/gu)?.length ?? 0) ? "zh" : "en";
+}
 
 /** What failed, by keyword of JSON Schema; placed after the field's name. */
 const SAYS: { readonly [keyword: string]: readonly [en: string, zh: string] } = {

@@ -20,7 +20,9 @@ import { unaffordable } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { iso } from "./kit.ts";
+import type { RecordedCall } from "./recording.ts";
 import { field, refuse } from "./refuse.ts";
+import { endAsRecorded, judgeReplay } from "./replay.ts";
 import { scopeOf } from "./scope.ts";
 import type { CallRecord, ExposedTool, World } from "./state.ts";
 import { scopeOfCall, taintFlags, taintOf } from "./taint-of.ts";
@@ -31,6 +33,8 @@ export type Admission = {
 	readonly results: ReadonlyMap<string, Json> | null;
 	/** The whole response was cut off: nothing of it runs (T03). */
 	readonly cut: boolean;
+	/** A replay's: how this call ended in the recorded run. */
+	readonly recorded: RecordedCall | null;
 };
 
 export function admit(draft: Draft, planned: PlannedCall, index: number, admission: Admission): CallRecord {
@@ -87,6 +91,7 @@ function judge(
 		value,
 		permitted,
 		admission.world,
+		admission.recorded,
 	);
 }
 
@@ -98,6 +103,7 @@ export function judgeArguments(
 	value: JsonObject,
 	permitted: Verdict,
 	world: World,
+	recorded: RecordedCall | null = null,
 ): CallRecord {
 	const scope = scopeOf(draft, value);
 	let tainted: readonly string[] | undefined;
@@ -105,7 +111,12 @@ export function judgeArguments(
 		tainted = taintOf(draft, call.turn, args);
 		return tainted;
 	};
-	const normal = normalize(tool, value, { scope, judgeUrl: draft.kit.judgeUrl, taint });
+	const normal = normalize(tool, value, {
+		scope,
+		judgeUrl: draft.kit.judgeUrl,
+		locale: draft.run.locale ?? "en",
+		taint,
+	});
 	if (!normal.ok)
 		return refuse(
 			draft,
@@ -154,6 +165,7 @@ export function judgeArguments(
 		permitted,
 		judgeCall(draft.run.authority, descriptor, normal.arguments, frozenScope),
 		judgeApproval(tool, normal.arguments, frozenScope),
+		...judgeReplay(draft.run, descriptor),
 	);
 	const judged: CallRecord = { ...frozen, rule_ids: verdict.rule_ids, policy_rev: world.lease?.policy_rev ?? null };
 	if (verdict.decision === "deny") {
@@ -166,6 +178,7 @@ export function judgeArguments(
 			verdict.reason,
 		);
 	}
+	if (draft.run.replay?.mode === "recorded") return endAsRecorded(draft, judged, recorded, verdict.decision);
 	const short = unaffordable(draft, descriptor);
 	if (short !== null) return refuse(draft, judged, "invoke", "budget_exhausted", [short], short.error);
 	if (verdict.decision === "ask") return ask(draft, judged, tool, verdict);

@@ -3,6 +3,7 @@ import { GENESIS } from "../evidence/chain.ts";
 import { EMPTY_LOOP_GUARD } from "../planner/loop-guard.ts";
 import { EMPTY_REPAIR_GUARD } from "../planner/repair-guard.ts";
 import type { FieldError } from "../refusal.ts";
+import { localeOf } from "../registry/explain-words.ts";
 import { advance } from "./advance.ts";
 import { unpriced } from "./budget.ts";
 import type { Draft } from "./draft.ts";
@@ -19,6 +20,7 @@ const QUEUED_MAX = 16;
 export function unborn(event: Created, kit: Kit): RunState {
 	const at = iso(kit.now);
 	const { authority, ...principal } = event.caller;
+	const locale = event.locale ?? localeOf(event.goal);
 	const run: RunRecord = {
 		v: 1,
 		run_id: event.run_id,
@@ -32,8 +34,10 @@ export function unborn(event: Created, kit: Kit): RunState {
 		planner: event.planner,
 		...(event.prices === undefined ? {} : { prices: event.prices }),
 		script: { length: event.script_length, at: 0 },
+		...(event.replay === undefined ? {} : { replay: event.replay }),
 		pinned: event.pinned,
 		limits: event.limits,
+		...(locale === "en" ? {} : { locale }),
 		metadata: event.metadata,
 		context: event.context,
 		status: event.planner.kind === "external" ? "awaiting_decision" : "planning",

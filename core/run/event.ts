@@ -2,10 +2,13 @@
 import type { GateAnswer } from "../invoke/gate-answer.ts";
 import type { Json, JsonObject } from "../json.ts";
 import type { InvokeOutcome } from "../outcome.ts";
+import type { Compaction } from "../planner/context-window.ts";
 import type { PlannerDecision, PlannerFault } from "../ports.ts";
 import type { Caller } from "../principal.ts";
+import type { Locale } from "../registry/explain-words.ts";
 import type { TokenPrices } from "./budget.ts";
 import type { Effect } from "./effect.ts";
+import type { RecordedCall, Replay } from "./recording.ts";
 import type { ApprovalRecord, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
 
 export type Created = {
@@ -17,11 +20,18 @@ export type Created = {
 	readonly goal: string;
 	readonly messages: readonly { readonly role: "user" | "system" | "assistant"; readonly content: string }[];
 	readonly pinned: readonly string[] | null;
-	readonly planner: { readonly kind: PlannerKind; readonly model: string | null };
+	readonly planner: {
+		readonly kind: PlannerKind;
+		readonly model: string | null;
+		readonly spotlight?: true | undefined;
+	};
 	/** Of a managed planner's tokens; absent when nobody has said them. */
 	readonly prices?: TokenPrices | undefined;
 	readonly script_length: number;
+	readonly replay?: Replay | undefined;
 	readonly limits: RunLimits;
+	/** The language of repair hints; absent: that of the goal. */
+	readonly locale?: Locale | undefined;
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
 	readonly caller: Caller;
@@ -36,10 +46,25 @@ export type Planned = {
 	readonly call_as_text: boolean;
 	/** Scripted decisions: results of earlier calls by the script's own call ids; null where nothing may be put in. */
 	readonly results: ReadonlyMap<string, Json> | null;
+	readonly compacted?: Compacting | undefined;
+	/** A replay's: how each call of the decision ended in the recorded run, and what the user said behind it. */
+	readonly recorded?: readonly (RecordedCall | null)[] | undefined;
+	readonly said?: readonly string[] | undefined;
 	readonly world: World;
 };
 
-export type PlanFailed = { readonly kind: "plan_failed"; readonly turn: number; readonly fault: PlannerFault };
+/**
+ * What was done to the conversation before the planner was asked: it is kept, and paid for, whatever the planner answered.
+ * `usage` of the summary; null when none could be had, which like any failed attempt counts as nothing.
+ */
+export type Compacting = { readonly record: Compaction; readonly usage: PlannerDecision["usage"] | null };
+
+export type PlanFailed = {
+	readonly kind: "plan_failed";
+	readonly turn: number;
+	readonly fault: PlannerFault;
+	readonly compacted?: Compacting | undefined;
+};
 
 export type Running = { readonly kind: "running"; readonly tool_call_id: string; readonly attempt: number };
 

@@ -2,7 +2,7 @@
 
 import { maskJson, maskText } from "../data/mask.ts";
 import type { Evidence, EvidenceOutcome } from "../evidence/record.ts";
-import { statement } from "../evidence/statement.ts";
+import { RECORDED, statement } from "../evidence/statement.ts";
 import type { Json } from "../json.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
 import { attemptCost } from "./budget.ts";
@@ -26,6 +26,7 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
 	const input = maskJson((call.frozen ?? call.arguments ?? null) as Json);
 	const flags = [...(moment.security_flags ?? []), ...call.security_flags];
+	const said = call.source === "recorded" ? RECORDED : statement(outcome, tool?.version.descriptor ?? null);
 	return draft.evidence(
 		{
 			tool_call_id: call.tool_call_id,
@@ -37,8 +38,8 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 			reason: moment.reason === null ? null : maskText(moment.reason),
 			facts: (moment.facts ?? []).map((fact) => maskText(fact)),
 			artifacts: [...(moment.artifacts ?? [])],
-			proves: [...statement(outcome, tool?.version.descriptor ?? null).proves],
-			does_not_prove: [...statement(outcome, tool?.version.descriptor ?? null).does_not_prove],
+			proves: [...said.proves],
+			does_not_prove: [...said.does_not_prove],
 			envelope: {
 				principal_id: run.principal.principal_id,
 				principal_kind: run.principal.kind,

@@ -9,6 +9,7 @@ import type { ToolDescriptor } from "../registry/descriptor.ts";
 import { unaffordable } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { standingOf } from "./expiry.ts";
+import { judgeReplay } from "./replay.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
 import { scopeOfCall } from "./taint-of.ts";
 
@@ -54,7 +55,10 @@ export function judgeAgain(
 	// Calls beside this one may have spent what it was admitted on.
 	const short = unaffordable(draft, descriptor);
 	if (short !== null) return { ...no("budget_exhausted", short.error), error: short };
-	const asks = verdict.decision === "ask" || judgeApproval(tool, args, scope).decision === "ask";
+	const asks =
+		verdict.decision === "ask" ||
+		judgeApproval(tool, args, scope).decision === "ask" ||
+		judgeReplay(draft.run, descriptor).length > 0;
 	return asks ? judgeGrant(draft, call, approval, world) : { ok: true };
 }
 

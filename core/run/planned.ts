@@ -1,12 +1,13 @@
 /** A planner's turn arrives: an answer ends the run, calls open the turn, anything cut off runs nothing. */
 import { executes } from "../planner/decision.ts";
 import { fillText } from "../planner/placeholders.ts";
+import type { PlannerDecision } from "../ports.ts";
 import { admit } from "./admit.ts";
 import { advance } from "./advance.ts";
 import { chargePlanner, overspent } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
-import type { PlanFailed, Planned } from "./event.ts";
+import type { Compacting, PlanFailed, Planned } from "./event.ts";
 import type { CallRecord } from "./state.ts";
 import { openTurn, refreshExposure, rest } from "./turn.ts";
 
@@ -27,17 +28,11 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		return { status: 409, code: "not_awaiting_decision", detail: `the run is ${run.status} and takes no decision` };
 	}
 	const { decision } = event;
+	keepCompaction(draft, event.compacted);
 	if (external && decision.tool_calls.length === 0 && (decision.content ?? "").trim() === "")
 		return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
-	draft.set({
-		usage: {
-			...run.usage,
-			prompt_tokens: run.usage.prompt_tokens + decision.usage.prompt_tokens,
-			completion_tokens: run.usage.completion_tokens + decision.usage.completion_tokens,
-		},
-	});
+	spend(draft, decision.usage);
 	if (run.planner.kind === "scripted") draft.set({ script: { ...run.script, at: run.script.at + 1 } });
-	chargePlanner(draft, decision.usage);
 	const spent = draft.run.usage.prompt_tokens + draft.run.usage.completion_tokens;
 	if (run.limits.max_tokens > 0 && spent > run.limits.max_tokens) {
 		rest(draft, "failed", {
@@ -51,7 +46,28 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		rest(draft, "failed", over);
 		return null;
 	}
+	if (event.said !== undefined && event.said.length > 0) draft.set({ queued: [...draft.run.queued, ...event.said] });
 	return decision.tool_calls.length === 0 ? answer(draft, event) : open(draft, event);
+}
+
+/** Tokens of a planner's turn, or of a summary, and what they cost. */
+function spend(draft: Draft, used: PlannerDecision["usage"]): void {
+	const { usage } = draft.run;
+	draft.set({
+		usage: {
+			...usage,
+			prompt_tokens: usage.prompt_tokens + used.prompt_tokens,
+			completion_tokens: usage.completion_tokens + used.completion_tokens,
+		},
+	});
+	chargePlanner(draft, used);
+}
+
+/** Stored with the step, so that the next turn, in this life of the object or another, sends the same bytes again. */
+function keepCompaction(draft: Draft, compacted: Compacting | undefined): void {
+	if (compacted === undefined) return;
+	draft.set({ compaction: compacted.record });
+	if (compacted.usage !== null) spend(draft, compacted.usage);
 }
 
 /** No calls: the content is the answer. Belay says `completed` because the planner says so, never because a limit was hit. */
@@ -98,12 +114,12 @@ function correct(draft: Draft, event: Planned): null {
 }
 
 function open(draft: Draft, event: Planned): StepProblem | null {
-	const { decision } = event;
-	refreshExposure(draft, event.world);
+	const { decision, world, results, recorded } = event;
+	refreshExposure(draft, world);
 	const cut = !executes(decision).ok;
 	draft.set({ turn_open: true });
 	const calls: CallRecord[] = decision.tool_calls.map((call, index) =>
-		admit(draft, call, index, { world: event.world, results: event.results, cut }),
+		admit(draft, call, index, { world, results, cut, recorded: recorded?.[index] ?? null }),
 	);
 	draft.message({
 		turn: draft.run.turn,
@@ -127,6 +143,7 @@ function open(draft: Draft, event: Planned): StepProblem | null {
 export function planFailed(draft: Draft, event: PlanFailed): void {
 	const { run } = draft;
 	if (run.status !== "planning" || run.turn !== event.turn) return;
+	keepCompaction(draft, event.compacted);
 	const { fault } = event;
 	if (fault.retryable && run.plan_attempts < PLANS_MAX) {
 		draft.due("plan", "", draft.kit.now + (fault.retry_after_ms ?? PLAN_BACKOFF_MS * 3 ** (run.plan_attempts - 1)));

@@ -5,12 +5,15 @@
  */
 
 import type { JsonObject } from "../json.ts";
+import type { Compaction } from "../planner/context-window.ts";
 import type { LoopGuardState } from "../planner/loop-guard.ts";
 import type { RepairGuardState } from "../planner/repair-guard.ts";
 import type { Lease } from "../ports.ts";
 import type { Authority, Principal } from "../principal.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
+import type { Locale } from "../registry/explain-words.ts";
 import type { TokenPrices } from "./budget.ts";
+import type { Replay } from "./recording.ts";
 import type { ApprovalView, CallView, ExposureTrace, RunStatus } from "./view.ts";
 
 export type PlannerKind = "openai" | "workers_ai" | "scripted" | "external";
@@ -62,13 +65,22 @@ export type RunRecord = {
 	readonly goal: string;
 	readonly principal: Principal;
 	readonly authority: Authority;
-	readonly planner: { readonly kind: PlannerKind; readonly model: string | null };
+	/** `spotlight`: a model gets the results of its tools marked word by word (core/planner/spotlight.ts). */
+	readonly planner: {
+		readonly kind: PlannerKind;
+		readonly model: string | null;
+		readonly spotlight?: true | undefined;
+	};
 	/** Of a managed planner's tokens, as they were when the run began; absent when nobody has said them. */
 	readonly prices?: TokenPrices;
 	/** Scripted: how many decisions the script holds and how many have been played. */
 	readonly script: { readonly length: number; readonly at: number };
+	/** The run plays what another one recorded. */
+	readonly replay?: Replay | undefined;
 	readonly pinned: readonly string[] | null;
 	readonly limits: RunLimits;
+	/** The language of repair hints (V4); absent: English. */
+	readonly locale?: Locale | undefined;
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
 	readonly status: RunStatus;
@@ -94,6 +106,8 @@ export type RunRecord = {
 	readonly repair_guard: RepairGuardState;
 	/** The planner will not be helped: the run ends with this once its turn has closed. */
 	readonly repair_stop: { readonly code: string; readonly message: string } | null;
+	/** Managed planners: what was taken out of the conversation to keep it within the model's context (L3). */
+	readonly compaction?: Compaction | undefined;
 	/** User messages that arrived while a turn was open; they follow its tool messages. */
 	readonly queued: readonly string[];
 	readonly next_message: number;

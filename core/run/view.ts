@@ -88,7 +88,7 @@ export const call = z.object({
 	attempts: z.array(attempt),
 	error: callError.nullable(),
 	parent_call_id: z.string().nullable(),
-	source: z.enum(["live", "cache", "idempotent_replay", "fallback"]),
+	source: z.enum(["live", "cache", "idempotent_replay", "fallback", "recorded"]),
 	result: z.unknown(),
 	notes: z.array(z.string()),
 	/** Why a PENDING call does not run yet, and until when at the latest; null when it waits for nothing. */
@@ -147,7 +147,14 @@ export const runView = z.object({
 	status: z.enum(RUN_STATUSES),
 	goal: z.string(),
 	answer: z.string().nullable(),
-	planner: z.object({ kind: z.enum(["openai", "workers_ai", "scripted", "external"]), model: z.string().nullable() }),
+	planner: z.object({
+		kind: z.enum(["openai", "workers_ai", "scripted", "external"]),
+		model: z.string().nullable(),
+		/** Only where it was asked for. */
+		spotlight: z.literal(true).optional(),
+	}),
+	/** Only of a replay: the run whose recording it plays, and how. */
+	replay: z.object({ run_id: z.string(), mode: z.enum(["recorded", "live"]) }).optional(),
 	turn: z.number().int(),
 	usage: z.object({
 		prompt_tokens: z.number().int(),

@@ -14,13 +14,14 @@ import type { StepProblem } from "#core/run/effect.ts";
 import { inFlight } from "#core/run/flight.ts";
 import type { RunState } from "#core/run/state.ts";
 import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
-import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Reply, Wait } from "./api.ts";
+import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Recording, Reply, Wait } from "./api.ts";
 import { ApprovalDesk } from "./approval-desk.ts";
 import { announceLink } from "./dev-link.ts";
 import { checkEvidence, evidencePage } from "./evidence-desk.ts";
 import { Links } from "./links.ts";
 import { plannerMissing } from "./planners.ts";
 import { pricesOf } from "./prices.ts";
+import { recordingOf } from "./record.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
 import { sha256, tenantKeys } from "./signing.ts";
@@ -51,18 +52,19 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 			return no(503, "control_unavailable", "the tenant's control could not be reached; try again");
 		if (runtime.state !== null) return this.#again(ask);
 		runtime.begin(caller.tenant_id);
-		const { v: _v, wait_ms, tools: pinned, planner, ...request } = ask;
+		const { v: _v, wait_ms, tools: pinned, planner: asked, ...request } = ask;
+		const { script, ...planner } = asked;
 		const step = runtime.step(
 			{
 				kind: "created",
 				...request,
 				pinned,
-				planner: { kind: planner.kind, model: planner.model },
-				prices: pricesOf(this.env, planner),
-				script_length: planner.script.length,
+				planner,
+				prices: pricesOf(this.env, asked),
+				script_length: script.length,
 				world,
 			},
-			{ before: () => runtime.store.create(planner.script) },
+			{ before: () => runtime.store.create(script) },
 		);
 		if (step.problem !== null) return refusal(step.problem);
 		await step.announced;
@@ -182,6 +184,11 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 				this.#runtime.step({ kind: "call_cancelled", tool_call_id: ask.tool_call_id, by: ask.caller.name, world }),
 			) ?? this.#view()
 		);
+	}
+
+	async recording(ask: Ask): Promise<Reply<Recording>> {
+		const state = await this.#readable(ask.caller);
+		return state === null ? notFound() : recordingOf(state.run, this.#runtime.store);
 	}
 
 	async settleOutcome(ask: Parameters<AgentRunApi["settleOutcome"]>[0]): Promise<Reply<RunView>> {

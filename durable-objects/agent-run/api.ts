@@ -9,6 +9,8 @@ import type { WireDecision } from "#core/planner/decision.ts";
 import type { FunctionDefinition } from "#core/ports.ts";
 import type { Caller } from "#core/principal.ts";
 import type { FieldError } from "#core/refusal.ts";
+import type { Locale } from "#core/registry/explain-words.ts";
+import type { RecordedTurn, Replay } from "#core/run/recording.ts";
 import type { ApprovalView, CallView, Evidence, ExposureTrace, RunView, TurnMessage } from "#core/run/view.ts";
 
 /** A problem as RFC 9457 will carry it; `code` is a frozen literal. */
@@ -28,8 +30,12 @@ export type Ask<T = object> = { readonly v: 1; readonly caller: Caller } & T;
 export type PlannerSpec = {
 	readonly kind: "openai" | "workers_ai" | "scripted" | "external";
 	readonly model: string | null;
-	readonly script: readonly WireDecision[];
+	/** Results are marked word by word for the model. */
+	readonly spotlight?: true | undefined;
+	/** A replay's is of `RecordedTurn`s. */
+	readonly script: readonly ScriptEntry[];
 };
+export type ScriptEntry = WireDecision | RecordedTurn;
 export type RunLimits = {
 	readonly turns: number;
 	readonly turn_timeout_ms: number;
@@ -50,9 +56,17 @@ export type CreateRun = {
 	readonly messages: readonly { readonly role: "user" | "system" | "assistant"; readonly content: string }[];
 	readonly tools: readonly string[] | null;
 	readonly planner: PlannerSpec;
+	readonly replay?: Replay | undefined;
 	readonly limits: RunLimits;
+	/** The language of repair hints; absent: that of the goal. */
+	readonly locale?: Locale | undefined;
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
+};
+/** What a finished run recorded: all that a replay of it is created from. */
+export type Recording = Pick<CreateRun, "goal" | "messages" | "tools" | "limits" | "locale" | "metadata"> & {
+	readonly script: readonly RecordedTurn[];
+	readonly placeholders: boolean;
 };
 /**
  * From where to send the log. `creation_ms`: how long to wait for a run that is about to be created, because the planner's
@@ -107,6 +121,8 @@ export interface AgentRunApi {
 		ask: Ask<{ readonly after_seq?: number; readonly limit?: number }>,
 	): Promise<Reply<{ data: Evidence[]; next_seq?: number | null; head_hash: string }>>;
 	verify(ask: Ask): Promise<Reply<{ valid: boolean; checked: number; broken_at: number | null }>>;
+	/** 409 `not_replayable` while it moves, and when it recorded nothing. */
+	recording(ask: Ask): Promise<Reply<Recording>>;
 	settleOutcome(
 		ask: Ask<{ tool_call_id: string; outcome: "happened" | "not_happened"; result: Json | null; reason: string }>,
 	): Promise<Reply<RunView>>;

@@ -1,7 +1,7 @@
 /** A run in two rows: what was asked for, which may be large and hardly ever changes, and what moves with every step. */
 import type { RunRecord } from "#core/run/state.ts";
 
-/** The members of a run that its request said; everything else moves with every step. */
+/** The members of a run that its request said, and what is large and changes as rarely; everything else moves with every step. */
 export const REQUEST_FIELDS = [
 	"run_id",
 	"tenant_id",
@@ -13,10 +13,13 @@ export const REQUEST_FIELDS = [
 	"authority",
 	"planner",
 	"prices",
+	"replay",
 	"pinned",
 	"limits",
+	"locale",
 	"metadata",
 	"context",
+	"compaction",
 	"created_at",
 ] as const satisfies readonly (keyof RunRecord)[];
 

@@ -3,10 +3,10 @@
  * cell lie in chunks beside them. It decides nothing. Only the run object uses it.
  */
 import type { StoredMessage } from "#core/planner/conversation.ts";
-import type { WireDecision } from "#core/planner/decision.ts";
 import type { ToolVersion } from "#core/registry/descriptor.ts";
 import type { LogRow, Row } from "#core/run/effect.ts";
 import type { ApprovalRecord, CallRecord, Exposure, RunRecord, RunState } from "#core/run/state.ts";
+import type { ScriptEntry } from "./api.ts";
 import { chunks } from "./chunks.ts";
 import { PackedRows } from "./packed-rows.ts";
 import { SCHEMA } from "./schema.ts";
@@ -40,7 +40,7 @@ export class RunStore {
 		return this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'run'").toArray().length > 0;
 	}
 
-	create(script: readonly WireDecision[]): void {
+	create(script: readonly ScriptEntry[]): void {
 		this.#sql.exec(SCHEMA);
 		this.#sql.exec("INSERT INTO flushed (id, seq) VALUES (1, 0)");
 		for (const [n, decision] of script.entries()) {
@@ -193,8 +193,8 @@ export class RunStore {
 	definition(definition_hash: string): ToolVersion | undefined {
 		return this.#rows.one<ToolVersion>("SELECT doc FROM definition WHERE definition_hash = ?", definition_hash);
 	}
-	script(n: number): WireDecision | undefined {
-		return this.#rows.one<WireDecision>("SELECT doc FROM script WHERE n = ?", n);
+	script(n: number): ScriptEntry | undefined {
+		return this.#rows.one<ScriptEntry>("SELECT doc FROM script WHERE n = ?", n);
 	}
 
 	log(after_seq: number, limit: number, event?: string): LogRow[] {

@@ -27,6 +27,7 @@ export function runView(
 		goal: run.goal,
 		answer: run.answer,
 		planner: run.planner,
+		...(run.replay === undefined ? {} : { replay: { run_id: run.replay.run_id, mode: run.replay.mode } }),
 		turn: run.turn,
 		usage: { ...run.usage, cost_micro_usd: costOf(run) },
 		calls: calls.map((call) => callView(call)),

@@ -29,6 +29,8 @@ function readMigrations(folder: string): Migration[] {
 if (import.meta.main) {
 	const config = unstable_readConfig({ config: "wrangler.toml" });
 	const { workerOptions } = unstable_getMiniflareWorkerOptions("wrangler.toml", undefined, { envFiles: [] } as object);
+	// Workers AI is never local: with its binding, a start would depend on a login and a network.
+	const { ai: _remote, ...local } = workerOptions as Record<string, unknown>;
 	const migrations = Object.fromEntries(
 		(config.d1_databases as readonly { binding: string; migrations_dir?: string }[]).map((database) => [
 			database.binding,
@@ -37,7 +39,7 @@ if (import.meta.main) {
 	);
 	const plan: LocalPlan = {
 		name: config.name ?? "belay",
-		options: workerOptions as Record<string, unknown>,
+		options: local,
 		migrations,
 	};
 	process.stdout.write(`${PLAN_MARK}${JSON.stringify(plan)}\n`);

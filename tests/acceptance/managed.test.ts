@@ -2,6 +2,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { call, seedTenant, type TestTenant, worker } from "../support/client.ts";
+import { answer, asked, managedRun, sse, toolCall } from "./provider.ts";
 import { approve, callOf, ledgerTool, PAY, READ, type Run, rested } from "./tools.ts";
 
 let tenant: TestTenant;
@@ -11,30 +12,7 @@ beforeAll(async () => {
 	await ledgerTool(tenant, "find", READ);
 });
 
-type Delta = Record<string, unknown>;
-const sse = (deltas: Delta[], finish: string): string => {
-	const chunk = (delta: Delta, finish_reason: string | null = null) =>
-		`data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
-	return `${deltas.map((delta) => chunk(delta)).join("")}${chunk({}, finish)}data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "m", choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } })}\n\ndata: [DONE]\n\n`;
-};
-const toolCall = (id: string, name: string, args: string, index = 0): Delta => ({
-	tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }],
-});
-const answer = (content: string): string => sse([{ role: "assistant", content }], "stop");
-
-async function start(model: string, turns: string[]): Promise<Run> {
-	await fetch(`https://planner.test/_script?key=${model}`, { method: "POST", body: JSON.stringify(turns) });
-	const { status, body, text } = await call(
-		"POST",
-		"/v1/runs",
-		{ goal: "pay A", planner: { kind: "openai", model } },
-		tenant.operator,
-		{ prefer: "wait=20" },
-	);
-	if (status !== 201) throw new Error(text);
-	return body;
-}
-const asked = async (model: string): Promise<any[]> => (await fetch(`https://planner.test/_asked?key=${model}`)).json();
+const start = (model: string, turns: string[]): Promise<Run> => managedRun(tenant, model, turns);
 
 describe("planner kind openai", () => {
 	it("offers the exposed tools, passes reasoning back, pairs every call with one result, and survives a restart while it waits", async () => {
@@ -123,16 +101,6 @@ describe("planner kind openai", () => {
 			{ role: "assistant", content: "one" },
 			{ role: "user", content: "and then?" },
 		]);
-	});
-
-	it("says which planner is missing before a run begins", async () => {
-		const { status, body } = await call(
-			"POST",
-			"/v1/runs",
-			{ goal: "x", planner: { kind: "workers_ai" } },
-			tenant.operator,
-		);
-		expect([status, body.code]).toEqual([503, "planner_unavailable"]);
 	});
 });
 

@@ -110,6 +110,7 @@ describe("frozen literals", () => {
 			"409 turn_open",
 			"409 not_external",
 			"409 not_awaiting_decision",
+			"409 not_replayable",
 			"409 not_suspended",
 			"409 run_finished",
 			"409 too_many_messages",

@@ -61,6 +61,11 @@ describe("a deployed build", () => {
 		expect(upstream.received).toEqual([]);
 	});
 
+	it("has no Workers AI where it is served locally: that would need a login and a network, and the kind is said to be missing", async () => {
+		const answer = await ask<{ code: string }>("POST", "/v1/runs", { goal: "x", planner: { kind: "workers_ai" } });
+		expect([answer.status, answer.body.code]).toEqual([503, "planner_unavailable"]);
+	});
+
 	it("prints no link of an approval", async () => {
 		expect((await ask("PUT", "/v1/tools/asking", tool("asking", { kind: "builtin", name: "echo" }))).status).toBe(201);
 		const run = await ask<{ run_id: string }>("POST", "/v1/runs", {

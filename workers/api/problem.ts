@@ -19,6 +19,7 @@ export const PROBLEMS = {
 	turn_open: [409, "The turn is still open"],
 	not_external: [409, "The run has a planner of its own"],
 	not_awaiting_decision: [409, "The run takes no decision now"],
+	not_replayable: [409, "The run cannot be replayed"],
 	not_suspended: [409, "The run is not suspended"],
 	run_finished: [409, "The run is over"],
 	too_many_messages: [409, "Too many messages wait"],

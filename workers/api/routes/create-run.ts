@@ -21,8 +21,14 @@ export async function createRunFrom(c: Ctx, body: CreateRunBody): Promise<RunVie
 		goal: body.goal,
 		messages: body.messages,
 		tools: body.tools ?? null,
-		planner: { kind: body.planner.kind, model: body.planner.model ?? null, script: body.planner.script ?? [] },
+		planner: {
+			kind: body.planner.kind,
+			model: body.planner.model ?? null,
+			...(body.planner.spotlight === true ? { spotlight: true } : {}),
+			script: body.planner.script ?? [],
+		},
 		limits: body.limits,
+		locale: body.locale,
 		metadata: body.metadata,
 		context: body.context,
 	};

@@ -19,6 +19,7 @@ import { jsonValue } from "../wire/any-json.ts";
 import { createRun, TEXT_MAX_CHARS } from "../wire/create-run.ts";
 import { listOf, pageQuery } from "../wire/envelopes.ts";
 import { createRunFrom } from "./create-run.ts";
+import { replayRun, replayRunFrom } from "./replay-run.ts";
 import { eventsQuery, runEvents } from "./run-events.ts";
 
 const caller = { who: "caller" } as const;
@@ -163,6 +164,22 @@ runs.post(
 	},
 	async (c) =>
 		c.json(await write(c, (run) => run.resume({ ...said(c), wait_ms: preferredWait(c.req.header("prefer")) ?? 0 }))),
+);
+
+runs.post(
+	"/:run_id/replay",
+	{
+		summary: "play what a finished run recorded, as a new run of the caller's",
+		access: caller,
+		body: replayRun,
+		body_optional: true,
+		headers: ["Idempotency-Key", "Prefer"],
+		answers: { 201: runView },
+	},
+	async (c, body) => {
+		const run = await replayRunFrom(c, c.req.param("run_id"), body);
+		return c.json(run, 201, { location: `/v1/runs/${run.run_id}` });
+	},
 );
 
 runs.get(

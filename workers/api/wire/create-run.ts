@@ -12,6 +12,7 @@ import {
 	TURN_TIMEOUT_MAX_MS,
 } from "#core/limits.ts";
 import { decision } from "#core/planner/decision.ts";
+import { LOCALES } from "#core/registry/explain-words.ts";
 import { smallJsonObject } from "./any-json.ts";
 
 /** Text of a goal or message: half a request body, so that a run's rows stay far below a row's 2 MB. */
@@ -46,6 +47,16 @@ const planner = z
 		kind: z.enum(["openai", "workers_ai", "scripted", "external"]).default("openai"),
 		model: z.string().min(1).max(128).optional(),
 		script: z.array(decision).min(1).max(RUN_TURNS_MAX).optional(),
+		spotlight: z
+			.boolean()
+			.describe(
+				"mark every word of a tool's result for the model, which is told that marked text is data; managed kinds only",
+			)
+			.optional(),
+	})
+	.refine((one) => one.spotlight !== true || one.kind === "openai" || one.kind === "workers_ai", {
+		path: ["spotlight"],
+		error: "only where `kind` is a model's, `openai` or `workers_ai`",
 	})
 	.refine((one) => (one.kind === "scripted") === (one.script !== undefined), {
 		path: ["script"],
@@ -77,6 +88,8 @@ export const createRun = z.strictObject({
 		.optional(),
 	planner: planner.default({ kind: "openai" }),
 	limits: limits.prefault({}),
+	/** Without it, the goal's script says. */
+	locale: z.enum(LOCALES).describe("the language of repair hints in tool messages; without it, the goal's").optional(),
 	metadata: smallJsonObject(METADATA_MAX_BYTES).default({}),
 	/** Where the run works. A `workspace_id` in it is what a tool that requires `workspace` needs (F3). */
 	context: smallJsonObject(METADATA_MAX_BYTES).default({}),
