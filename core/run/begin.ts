@@ -4,6 +4,7 @@ import { EMPTY_LOOP_GUARD } from "../planner/loop-guard.ts";
 import { EMPTY_REPAIR_GUARD } from "../planner/repair-guard.ts";
 import type { FieldError } from "../refusal.ts";
 import { advance } from "./advance.ts";
+import { collisions, offer } from "./caller-functions.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Created, Said } from "./event.ts";
@@ -12,7 +13,7 @@ import type { RunRecord, RunState } from "./state.ts";
 import { openTurn } from "./turn.ts";
 
 /** Messages a user may send while a turn is open before the run has taken any of them up. */
-const QUEUED_MAX = 16;
+export const QUEUED_MAX = 16;
 
 /** The state before the first step: a run that has been asked for and has not begun. */
 export function unborn(event: Created, kit: Kit): RunState {
@@ -31,6 +32,7 @@ export function unborn(event: Created, kit: Kit): RunState {
 		planner: event.planner,
 		script: { length: event.script_length, at: 0 },
 		pinned: event.pinned,
+		...(event.caller_functions === undefined ? {} : { caller_functions: event.caller_functions }),
 		limits: event.limits,
 		metadata: event.metadata,
 		context: event.context,
@@ -78,7 +80,7 @@ export function created(draft: Draft, event: Created): StepProblem | null {
 		];
 	});
 	return errors.length === 0
-		? null
+		? collisions(draft, event.caller_functions)
 		: { status: 422, code: "invalid_request", detail: "some pinned tools cannot be used", errors };
 }
 
@@ -87,6 +89,8 @@ export function said(draft: Draft, event: Said): StepProblem | null {
 	const { run } = draft;
 	if (run.status === "cancelled")
 		return { status: 409, code: "run_finished", detail: "the run was cancelled; start a new one" };
+	const refused = collisions(draft, event.caller_functions);
+	if (refused !== null) return refused;
 	// A turn that was cut short has calls without an answer: they come first, or the planner would see them unanswered.
 	// (At the limit of turns the last one was closed properly, and none followed.)
 	const cut =
@@ -97,12 +101,14 @@ export function said(draft: Draft, event: Said): StepProblem | null {
 		if (run.queued.length >= QUEUED_MAX)
 			return { status: 409, code: "too_many_messages", detail: `${QUEUED_MAX} messages wait already` };
 		draft.set({ queued: [...run.queued, event.content] });
+		offer(draft, event.caller_functions);
 		if (cut && run.status !== "suspended") {
 			draft.status("executing", { turn_open: true, answer: null, error: null });
 			advance(draft, event.world);
 		}
 		return null;
 	}
+	offer(draft, event.caller_functions);
 	draft.message({ turn: run.turn, role: "user", content: event.content });
 	if (run.planner.kind === "external" && run.status === "awaiting_decision") return null;
 	draft.set({ answer: null, error: null });

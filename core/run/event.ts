@@ -5,7 +5,7 @@ import type { InvokeOutcome } from "../outcome.ts";
 import type { PlannerDecision, PlannerFault } from "../ports.ts";
 import type { Caller } from "../principal.ts";
 import type { Effect } from "./effect.ts";
-import type { ApprovalRecord, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
+import type { ApprovalRecord, CallerFunction, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
 
 export type Created = {
 	readonly kind: "created";
@@ -21,6 +21,8 @@ export type Created = {
 	readonly limits: RunLimits;
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
+	/** Functions that the caller runs itself; absent when it brought none. */
+	readonly caller_functions?: readonly CallerFunction[] | undefined;
 	readonly caller: Caller;
 	readonly world: World;
 };
@@ -88,7 +90,28 @@ export type ApprovalEdited = {
 	readonly world: World;
 };
 
-export type Said = { readonly kind: "said"; readonly content: string; readonly world: World };
+export type Said = {
+	readonly kind: "said";
+	readonly content: string;
+	/** What the caller offers from here on; absent: as before. */
+	readonly caller_functions?: readonly CallerFunction[] | undefined;
+	readonly world: World;
+};
+
+/** What the caller says its own functions answered: all that wait, in one step. */
+export type Answered = {
+	readonly kind: "answered";
+	readonly answers: readonly {
+		readonly tool_call_id: string;
+		readonly content: string;
+		/** From storage, for one whose turn is closed; null when there is none. */
+		readonly call: CallRecord | null;
+	}[];
+	/** The user's words that came with the answers. */
+	readonly content: string | null;
+	readonly caller_functions?: readonly CallerFunction[] | undefined;
+	readonly world: World;
+};
 export type Cancelled = { readonly kind: "cancelled"; readonly by: string; readonly world: World };
 export type CallCancelled = {
 	readonly kind: "call_cancelled";
@@ -124,6 +147,7 @@ export type Due =
 			readonly call: CallRecord | null;
 			readonly world: World;
 	  }
+	| { readonly kind: "due"; readonly what: "caller"; readonly ref: string; readonly world: World }
 	| { readonly kind: "due"; readonly what: "unsettled"; readonly ref: string; readonly world: World };
 
 /** The object woke in a new life: attempts of another boot are orphans. */
@@ -140,6 +164,7 @@ export type RunEvent =
 	| ApprovalDecided
 	| ApprovalEdited
 	| Said
+	| Answered
 	| Cancelled
 	| CallCancelled
 	| Resumed

@@ -2,7 +2,7 @@
 
 import { maskJson, maskText } from "../data/mask.ts";
 import type { Evidence, EvidenceOutcome } from "../evidence/record.ts";
-import { statement } from "../evidence/statement.ts";
+import { callerStatement, statement } from "../evidence/statement.ts";
 import type { Json } from "../json.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./state.ts";
@@ -23,6 +23,8 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 	const tool = call.definition_hash === null ? null : draft.kit.tool(call.definition_hash);
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
 	const input = maskJson((call.frozen ?? call.arguments ?? null) as Json);
+	const said =
+		call.source === "caller" ? callerStatement(outcome) : statement(outcome, tool?.version.descriptor ?? null);
 	const flags = [...(moment.security_flags ?? []), ...call.security_flags];
 	return draft.evidence(
 		{
@@ -35,8 +37,8 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 			reason: moment.reason === null ? null : maskText(moment.reason),
 			facts: (moment.facts ?? []).map((fact) => maskText(fact)),
 			artifacts: [...(moment.artifacts ?? [])],
-			proves: [...statement(outcome, tool?.version.descriptor ?? null).proves],
-			does_not_prove: [...statement(outcome, tool?.version.descriptor ?? null).does_not_prove],
+			proves: [...said.proves],
+			does_not_prove: [...said.does_not_prove],
 			envelope: {
 				principal_id: run.principal.principal_id,
 				principal_kind: run.principal.kind,

@@ -7,12 +7,15 @@
 import type { JsonObject } from "../json.ts";
 import type { LoopGuardState } from "../planner/loop-guard.ts";
 import type { RepairGuardState } from "../planner/repair-guard.ts";
-import type { Lease } from "../ports.ts";
+import type { FunctionDefinition, Lease } from "../ports.ts";
 import type { Authority, Principal } from "../principal.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
 import type { ApprovalView, CallView, ExposureTrace, RunStatus } from "./view.ts";
 
 export type PlannerKind = "openai" | "workers_ai" | "scripted" | "external";
+
+/** A function that the run's caller runs itself: offered to the planner, never executed here (L2, decision 39). */
+export type CallerFunction = FunctionDefinition;
 
 export type RunLimits = {
 	readonly turns: number;
@@ -63,6 +66,8 @@ export type RunRecord = {
 	/** Scripted: how many decisions the script holds and how many have been played. */
 	readonly script: { readonly length: number; readonly at: number };
 	readonly pinned: readonly string[] | null;
+	/** Absent in a run whose caller brought none. */
+	readonly caller_functions?: readonly CallerFunction[];
 	readonly limits: RunLimits;
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
@@ -156,4 +161,13 @@ export type World = {
 };
 
 /** Timers of the run, kept in a table and served by one alarm. */
-export type DueKind = "approval_expiry" | "watchdog" | "clock" | "start" | "plan" | "flush" | "unsettled" | "leave";
+export type DueKind =
+	| "approval_expiry"
+	| "watchdog"
+	| "clock"
+	| "start"
+	| "plan"
+	| "flush"
+	| "unsettled"
+	| "leave"
+	| "caller";

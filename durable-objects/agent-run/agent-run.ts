@@ -16,7 +16,8 @@ import type { StepProblem } from "#core/run/effect.ts";
 import { inFlight } from "#core/run/flight.ts";
 import type { RunState } from "#core/run/state.ts";
 import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
-import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Reply, Wait } from "./api.ts";
+import { answerCalls } from "./answer-calls.ts";
+import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Reply, Say, Wait } from "./api.ts";
 import { ApprovalDesk } from "./approval-desk.ts";
 import { definition } from "./definitions.ts";
 import { announceLink } from "./dev-link.ts";
@@ -137,9 +138,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return { ok: true, value: { turn, messages: turnMessages(this.#runtime.store.callsOfTurn(turn)) } };
 	}
 
-	async say(
-		ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>,
-	): Promise<Reply<RunView>> {
+	async say(ask: Ask<Wait & Say>): Promise<Reply<RunView>> {
 		const runtime = this.#runtime;
 		if ((await this.#steerable(ask.caller)) === null) return notFound();
 		const world = await runtime.world(true);
@@ -151,7 +150,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		if (before === undefined) {
 			const problem = this.#act(
 				runtime.step(
-					{ kind: "said", content: ask.content, world },
+					{ kind: "said", content: ask.content, caller_functions: ask.caller_functions, world },
 					{ after: () => key !== null && runtime.store.rememberRequest(key, hash, 0) },
 				),
 			);
@@ -159,6 +158,10 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		}
 		await this.#rested(ask.wait_ms);
 		return this.#view();
+	}
+
+	async answer(ask: Parameters<AgentRunApi["answer"]>[0]): Promise<Reply<RunView>> {
+		return answerCalls(this.#runtime, ask);
 	}
 
 	async cancel(ask: Ask): Promise<Reply<RunView>> {
@@ -234,7 +237,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	}
 
 	#chain(): Evidence[] {
-		return this.#runtime.store.log(0, EVIDENCE_MAX, "evidence.recorded").map((row) => evidenceOf(row.data));
+		return this.#runtime.store.log(0, EVIDENCE_MAX, "evidence.recorded").map((row) => row.data as Evidence);
 	}
 
 	async approval(ask: Ask<{ readonly approval_id: string }>): Promise<Reply<ApprovalView>> {
@@ -323,6 +326,3 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return { run, messages: turnMessages(calls), pending_approvals: run.pending_approvals };
 	}
 }
-
-/** The log's entry of a record carries the run's id and time like every entry; the record itself has both already. */
-const evidenceOf = (data: object): Evidence => data as Evidence;

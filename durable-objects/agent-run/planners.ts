@@ -6,6 +6,7 @@ import { conversation } from "#core/planner/conversation.ts";
 import { toPlannerDecision } from "#core/planner/decision.ts";
 import type { PlannerFault, PlannerRequest } from "#core/ports.ts";
 import type { CompiledTool } from "#core/registry/compile.ts";
+import { definitionsOf } from "#core/run/caller-functions.ts";
 import type { PlanFailed, Planned } from "#core/run/event.ts";
 import type { PlannerKind, RunState } from "#core/run/state.ts";
 import type { RunStore } from "./store.ts";
@@ -56,9 +57,12 @@ async function managed(state: RunState, world: PlanWorld, turn: number, signal: 
 	const request: PlannerRequest = {
 		model: state.run.planner.model,
 		messages: conversation(null, store.messages()),
-		functions: (state.exposure?.tools ?? []).map((exposed) =>
-			functionDefinition(tool(exposed.definition_hash).version, exposed.function_name),
-		),
+		functions: [
+			...(state.exposure?.tools ?? []).map((exposed) =>
+				functionDefinition(tool(exposed.definition_hash).version, exposed.function_name),
+			),
+			...definitionsOf(state.run, state.exposure),
+		],
 		user: world.user,
 		timeout_ms: world.turn_left_ms,
 	};

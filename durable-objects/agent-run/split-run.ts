@@ -13,6 +13,7 @@ export const REQUEST_FIELDS = [
 	"authority",
 	"planner",
 	"pinned",
+	"caller_functions",
 	"limits",
 	"metadata",
 	"context",

@@ -1,6 +1,7 @@
 /** A run as the outside sees it, put together from its state and rows. Shows; decides nothing. */
 import { RESULT_INLINE_MAX_BYTES, RUN_VIEW_CALLS } from "#core/limits.ts";
 import { toolMessage } from "#core/planner/tool-message.ts";
+import { callerCallViews } from "#core/run/caller-call.ts";
 import { approvalView } from "#core/run/draft.ts";
 import type { CallRecord, RunState } from "#core/run/state.ts";
 import { toolMessageInput } from "#core/run/tool-message-of.ts";
@@ -26,6 +27,7 @@ export function runView(
 		usage: run.usage,
 		calls: calls.map((call) => callView(call)),
 		pending_approvals: [...approvals.values()].filter((approval) => approval.status === "pending").map(approvalView),
+		caller_calls: run.caller_functions === undefined ? [] : callerCallViews(state),
 		error: run.error,
 		metadata: run.metadata,
 		seq: run.seq,
