@@ -47,7 +47,7 @@ export function collisions(draft: Draft, functions: Offered): StepProblem | null
 
 /** What the caller offers from here on. The same once more changes nothing, and writes nothing. */
 export function offer(draft: Draft, functions: Offered): void {
-	if (functions === undefined) return;
+	if (functions === undefined || (functions.length === 0 && draft.run.caller_functions === undefined)) return;
 	if (canonicalJson(functions) === canonicalJson(draft.run.caller_functions ?? NONE)) return;
 	draft.set({ caller_functions: functions });
 }
