@@ -6,11 +6,12 @@
 import { advance } from "./advance.ts";
 import { QUEUED_MAX } from "./begin.ts";
 import { callerCalls } from "./caller-call.ts";
-import { collisions, offer } from "./caller-functions.ts";
+import { collisions, instruct, offer } from "./caller-functions.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Answered } from "./event.ts";
 import { evidenceOf } from "./evidence-of.ts";
+import { resumed } from "./interrupt.ts";
 import type { CallRecord } from "./state.ts";
 import { rest } from "./turn.ts";
 import { FINISHED } from "./view.ts";
@@ -49,9 +50,10 @@ export function answered(draft: Draft, event: Answered): StepProblem | null {
 		draft.set({ queued: [...draft.run.queued, event.content] });
 	}
 	offer(draft, event.caller_functions);
+	instruct(draft, event.system);
 	for (const { call, content } of open) take(draft, call, content);
 	draft.dueDone("caller", "");
-	// A suspended run takes them and goes on when it is resumed.
+	if (draft.run.status === "suspended") return resumed(draft, { kind: "resumed", world: event.world });
 	advance(draft, event.world);
 	return null;
 }
@@ -76,7 +78,7 @@ function take(draft: Draft, call: CallRecord, content: string): void {
 	draft.call({ ...done, evidence_id });
 }
 
-/** Nobody answered in time: a break point, like the session's end. A late answer is taken, and resuming waits anew. */
+/** Nobody answered in time: a break point, like the session's end. A late answer resumes it; resumed without one, it waits anew. */
 export function callerExpired(draft: Draft): void {
 	if (draft.run.status !== "awaiting_caller") return;
 	const until = Math.max(...callerCalls(draft).map(({ waiting }) => Date.parse(waiting?.until ?? draft.at)));

@@ -4,7 +4,7 @@ import { EMPTY_LOOP_GUARD } from "../planner/loop-guard.ts";
 import { EMPTY_REPAIR_GUARD } from "../planner/repair-guard.ts";
 import type { FieldError } from "../refusal.ts";
 import { advance } from "./advance.ts";
-import { collisions, offer } from "./caller-functions.ts";
+import { collisions, instruct, offer } from "./caller-functions.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Created, Said } from "./event.ts";
@@ -102,6 +102,7 @@ export function said(draft: Draft, event: Said): StepProblem | null {
 			return { status: 409, code: "too_many_messages", detail: `${QUEUED_MAX} messages wait already` };
 		draft.set({ queued: [...run.queued, event.content] });
 		offer(draft, event.caller_functions);
+		instruct(draft, event.system);
 		if (cut && run.status !== "suspended") {
 			draft.status("executing", { turn_open: true, answer: null, error: null });
 			advance(draft, event.world);
@@ -109,6 +110,7 @@ export function said(draft: Draft, event: Said): StepProblem | null {
 		return null;
 	}
 	offer(draft, event.caller_functions);
+	instruct(draft, event.system);
 	draft.message({ turn: run.turn, role: "user", content: event.content });
 	if (run.planner.kind === "external" && run.status === "awaiting_decision") return null;
 	draft.set({ answer: null, error: null });

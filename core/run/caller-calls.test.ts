@@ -124,6 +124,16 @@ describe("a call of the caller's function", () => {
 		expect(run.toolMessages).toEqual(["find", "weather", "pay"].map((name) => callOf(run, name).tool_call_id));
 	});
 
+	it("that goes round in circles stops the run, as a governed one does", () => {
+		const run = begun();
+		for (let n = 0; n < 3; n++) {
+			run.decide([["clock", "c1", {}]]);
+			answer(run, [[callOf(run, "clock").tool_call_id, "12:00"]]);
+		}
+		expect(run.state?.run.status).toBe("failed");
+		expect(run.state?.run.error?.message).toContain("`caller:clock` was called 3 times");
+	});
+
 	it("does not keep an approved call from starting in a turn whose time was spent", () => {
 		const run = begun();
 		run.decide([
@@ -211,9 +221,7 @@ describe("an answer", () => {
 		expect(expire(run).rows.filter((row) => row.table === "log")).toEqual([]);
 		const { tool_call_id } = callOf(run, "weather");
 		expect(answer(run, [[tool_call_id, "rain"]]).problem).toBeNull();
-		expect(run.state?.run.status).toBe("suspended");
-		run.step({ kind: "resumed", world: run.world() });
-		expect(run.state?.run).toMatchObject({ status: "planning", turn: 2 });
+		expect(run.state?.run).toMatchObject({ status: "planning", turn: 2, error: null });
 		expect(run.toolMessages).toEqual([tool_call_id]);
 	});
 

@@ -1,5 +1,5 @@
 /**
- * Functions that the caller brought along and runs itself (L2, decision 39). A governed function always has its name: one of
+ * What the caller brought along: functions that it runs itself (L2, decision 39), and its instructions. A governed function always has its name: one of
  * the caller's that wants it is refused, and one whose name is taken later is offered no more, so that nobody outside can
  * stand in for a tool. Refuses nothing else: what a caller's function does is the caller's.
  */
@@ -43,6 +43,11 @@ export function collisions(draft: Draft, functions: Offered): StepProblem | null
 	if (errors.length === 0) return null;
 	const detail = `${errors[0]?.error}; rename yours`;
 	return { status: 422, code: "caller_tool_collision", detail, errors };
+}
+
+/** Instructions of the caller's that are new. They stand behind the turn's results, wherever in it they come. */
+export function instruct(draft: Draft, system: readonly string[] | undefined): void {
+	for (const content of system ?? []) draft.message({ turn: draft.run.turn, role: "system", content });
 }
 
 /** What the caller offers from here on. The same once more changes nothing, and writes nothing. */

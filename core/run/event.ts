@@ -95,6 +95,8 @@ export type Said = {
 	readonly content: string;
 	/** What the caller offers from here on; absent: as before. */
 	readonly caller_functions?: readonly CallerFunction[] | undefined;
+	/** Its instructions that the run does not hold yet. */
+	readonly system?: readonly string[] | undefined;
 	readonly world: World;
 };
 
@@ -110,6 +112,7 @@ export type Answered = {
 	/** The user's words that came with the answers. */
 	readonly content: string | null;
 	readonly caller_functions?: readonly CallerFunction[] | undefined;
+	readonly system?: readonly string[] | undefined;
 	readonly world: World;
 };
 export type Cancelled = { readonly kind: "cancelled"; readonly by: string; readonly world: World };

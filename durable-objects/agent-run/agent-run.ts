@@ -16,9 +16,9 @@ import type { StepProblem } from "#core/run/effect.ts";
 import { inFlight } from "#core/run/flight.ts";
 import type { RunState } from "#core/run/state.ts";
 import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
-import { answerCalls } from "./answer-calls.ts";
 import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Reply, Say, Wait } from "./api.ts";
 import { ApprovalDesk } from "./approval-desk.ts";
+import { answerCalls, saidEvent } from "./caller-words.ts";
 import { definition } from "./definitions.ts";
 import { announceLink } from "./dev-link.ts";
 import { Links } from "./links.ts";
@@ -149,10 +149,9 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another message");
 		if (before === undefined) {
 			const problem = this.#act(
-				runtime.step(
-					{ kind: "said", content: ask.content, caller_functions: ask.caller_functions, world },
-					{ after: () => key !== null && runtime.store.rememberRequest(key, hash, 0) },
-				),
+				runtime.step(saidEvent(runtime, ask, world), {
+					after: () => key !== null && runtime.store.rememberRequest(key, hash, 0),
+				}),
 			);
 			if (problem !== null) return problem;
 		}

@@ -74,6 +74,8 @@ export type Say = {
 	readonly idempotency_key: string | null;
 	/** What the caller offers from here on; absent: as before. */
 	readonly caller_functions?: readonly FunctionDefinition[] | undefined;
+	/** All instructions that the caller gives, old ones included. */
+	readonly system?: readonly string[] | undefined;
 };
 export type AnswerCalls = {
 	/** Every call that waits for the caller, by the id that it was handed out with. */
@@ -81,6 +83,7 @@ export type AnswerCalls = {
 	/** The user's words that came with them. */
 	readonly content: string | null;
 	readonly caller_functions?: readonly FunctionDefinition[] | undefined;
+	readonly system?: readonly string[] | undefined;
 };
 
 export type DecideApproval = {

@@ -84,6 +84,25 @@ describe("the OpenAI Agents SDK", () => {
 		]);
 	});
 
+	it("hands over to another agent, whose instructions and tools hold from then on", async () => {
+		const model = await scriptModel(
+			callsAll(["find", { q: "who" }], ["transfer_to_weather_man", {}]),
+			calls("weather", { city: "Bern" }),
+			says("It rains."),
+		);
+		const { agent, asked } = agentOf(model);
+		const other = agent.clone({ name: "weather man", instructions: "speak of the weather only" });
+		const desk = new Agent({ name: "desk", instructions: "hand over", model: agent.model, handoffs: [other] });
+		const result = await run(desk, "how is it in Bern?");
+		expect([result.finalOutput, result.lastAgent?.name]).toEqual(["It rains.", "weather man"]);
+		expect(asked).toEqual([{ city: "Bern" }]);
+		const [first, second] = (await modelAsked(model)).map(({ body }) => body);
+		const own = (body: any) =>
+			body.tools.map((one: any) => one.function.name).filter((name: string) => /^(tr|we)/.test(name));
+		expect([own(first), own(second)]).toEqual([["transfer_to_weather_man"], ["weather"]]);
+		expect(second.messages.at(-1)).toEqual({ role: "system", content: "speak of the weather only" });
+	});
+
 	it("streams", async () => {
 		const model = await scriptModel(
 			callsAll(["weather", { city: "Bern" }], ["find", { q: "x" }]),

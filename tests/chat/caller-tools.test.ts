@@ -193,6 +193,27 @@ describe("a call of the caller's tool", () => {
 	});
 });
 
+describe("instructions", () => {
+	it("that are new reach the planner behind the results, once; those it has are not said again", async () => {
+		const model = await scriptModel(calls("clock", {}), calls("clock", {}), calls("clock", {}), says("noon"));
+		const system = (content: string): Message => ({ role: "system", content });
+		const talk: Message[] = [user("time?")];
+		const say = async (...instructions: string[]) => {
+			const messages = [...instructions.map(system), ...talk];
+			const { choices } = await openai.chat.completions.create({ model, messages, tools });
+			const [id = ""] = idsOf(choices[0]?.message);
+			talk.push(choices[0]?.message as Message, tool(id, `12:0${talk.length}`));
+		};
+		for (const one of ["first", "first", "second", "first"]) await say("always", one);
+		const asked = await modelAsked(model);
+		const rolesOf = (n: number): string[] =>
+			asked[n].body.messages.slice(1).map(({ role, content }: any) => (role === "system" ? content : role));
+		expect(rolesOf(1)).toEqual(["always", "first", "user", "assistant", "tool"]);
+		expect(rolesOf(2).slice(5)).toEqual(["assistant", "tool", "always", "second"]);
+		expect(rolesOf(3).slice(9)).toEqual(["assistant", "tool", "always", "first"]);
+	});
+});
+
 describe("a turn with an approval and a call of the caller's", () => {
 	it("asks the caller first, then says that an approval is pending, then goes on by itself", async () => {
 		const model = await scriptModel(callsAll(["pay", { to: "A" }], ["clock", {}]), says("paid at noon"));

@@ -132,6 +132,7 @@ async function goOn(
 	const idempotency_key = sayKey(c, messages);
 	const answers = answersOf(body);
 	const caller_functions = callerFunctions(body);
+	const system = messages.flatMap((one) => (one.role === "system" ? [one.content] : []));
 	const moves = content !== null || answers.length > 0;
 	let listening: Promise<WebSocket | null> = Promise.resolve(null);
 	try {
@@ -139,8 +140,9 @@ async function goOn(
 		if (moves)
 			run = await askRun(c.env, run_id, "write", (one) => {
 				if (live) listening = listen(one, caller, before.seq);
-				if (answers.length > 0 || content === null) return one.answer({ ...ask, answers, content, caller_functions });
-				return one.say({ ...ask, content, caller_functions, idempotency_key, wait_ms: 0 });
+				if (answers.length > 0 || content === null)
+					return one.answer({ ...ask, answers, content, caller_functions, system });
+				return one.say({ ...ask, content, caller_functions, system, idempotency_key, wait_ms: 0 });
 			});
 		else if (live) listening = listen(runStub(c.env, run_id), caller, before.seq);
 		if (run.status === "suspended" && moves)
