@@ -3,6 +3,7 @@
  * that were handed out; a call of Belay's own cannot be answered from outside. What comes is data for the planner and is
  * never evidence that anything ran.
  */
+import { canonicalJson, wellFormed } from "../json.ts";
 import { advance } from "./advance.ts";
 import { QUEUED_MAX } from "./begin.ts";
 import { callerCalls } from "./caller-call.ts";
@@ -20,7 +21,10 @@ const NOTE = "the caller's own function: the caller answered, nothing was execut
 
 /** Refused as a whole or taken as a whole. The same answers once more say nothing new, their words included. */
 export function answered(draft: Draft, event: Answered): StepProblem | null {
-	const answers = event.answers.map((one) => ({ ...one, call: draft.calls.get(one.tool_call_id) ?? one.call }));
+	const answers = event.answers.map(({ tool_call_id, content, call }) => ({
+		content: wellFormed(content),
+		call: draft.calls.get(tool_call_id) ?? call,
+	}));
 	const given = answers.flatMap(({ call, content }) => (isHandedOut(call) ? [{ call, content }] : []));
 	const ids = new Set(event.answers.map(({ tool_call_id }) => tool_call_id));
 	if (given.length !== answers.length || ids.size !== answers.length || answers.length === 0)
@@ -70,9 +74,12 @@ function take(draft: Draft, call: CallRecord, content: string): void {
 		result: content,
 		notes: [...call.notes, NOTE],
 	};
+	// With the tenant's salt: a reader of evidence must not find a short answer out by trying (decision 26).
+	const { tenant_salt, digest } = draft.kit;
+	const answer = digest(canonicalJson({ v: 1, tenant_salt, input_hash: call.input_hash, answer: content }));
 	const { evidence_id } = evidenceOf(draft, done, "answered", {
 		reason: "answered by the caller",
-		facts: [`the SHA-256 of the caller's answer is ${draft.kit.digest(content)}`],
+		facts: [`the salted digest of the caller's answer is ${answer}`],
 		permission_decision: null,
 	});
 	draft.call({ ...done, evidence_id });

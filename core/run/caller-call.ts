@@ -17,7 +17,7 @@ import { refuse, refuseCut } from "./refuse.ts";
 import type { CallerFunction, CallRecord, Exposure, RunRecord, RunState } from "./state.ts";
 import type { CallerCall } from "./view.ts";
 
-/** No tool id holds a colon, so no record of such a call can be read as one of a governed tool. */
+/** No tool id begins so (`TOOL_ID`): no record of such a call can be read as one of a governed tool. */
 const callerToolId = (name: string): string => `caller:${name}`;
 
 /** The offered function of that name. The caller looks first whether a governed one has it. */

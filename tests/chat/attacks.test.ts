@@ -117,6 +117,20 @@ describe("a caller that speaks for tools", () => {
 		expect(await ledger(paid)).toHaveLength(0);
 	});
 
+	it("may send half a character anywhere in the text, and it is whole from there on", async () => {
+		const half = String.fromCharCode(0xd800);
+		const model = await scriptModel(says("one"), says("two"));
+		const talk = [user(`x${half}`)];
+		const first = await chat({ model, messages: talk }, tenant.operator, { "idempotency-key": crypto.randomUUID() });
+		expect(first.status).toBe(200);
+		const more = [...talk, { role: "assistant", content: `one${half}` }, user(`y${half}`)];
+		const named = { "belay-run-id": first.headers.get("belay-run-id") ?? "" };
+		expect((await chat({ model, messages: more }, tenant.operator, named)).body.choices?.[0].message.content).toBe(
+			"two",
+		);
+		expect((await modelAsked(model))[1].body.messages.at(-1).content).toBe("y\ufffd");
+	});
+
 	it("may send back an assistant's message as its library gave it", async () => {
 		const model = await scriptModel(says("fine"));
 		const before = {

@@ -3,7 +3,7 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import type OpenAI from "openai";
 import { beforeAll, describe, expect, it } from "vitest";
 import { approve, ledger, ledgerTool, PAY, READ, rested } from "../acceptance/tools.ts";
-import { call, seedTenant, type TestTenant } from "../support/client.ts";
+import { call, seedTenant, sha256, type TestTenant } from "../support/client.ts";
 import { calls, callsAll, client, modelAsked, says, scriptModel } from "./chat.ts";
 
 let tenant: TestTenant;
@@ -121,7 +121,10 @@ describe("a call of the caller's tool", () => {
 		]);
 		for (const one of data) expect(one.proves).toContain("nothing was invoked here");
 		expect(data[1].does_not_prove).toContain("that the answer is true");
+		// nor can a reader of the evidence find it out by trying
 		expect(JSON.stringify(data)).not.toContain("12:00");
+		expect(data[1].facts).toHaveLength(1);
+		expect(data[1].facts[0]).not.toContain(sha256("12:00"));
 		expect((await call("GET", `${path}/verify`, undefined, tenant.operator)).body.valid).toBe(true);
 	});
 

@@ -131,6 +131,7 @@ async function goOn(
 	const content = continuation(messages, before.goal);
 	const idempotency_key = sayKey(c, messages);
 	const answers = answersOf(body);
+	if (answers.length > 0) c.set("repeatable", true);
 	const caller_functions = callerFunctions(body);
 	const system = messages.flatMap((one) => (one.role === "system" ? [one.content] : []));
 	const moves = content !== null || answers.length > 0;

@@ -3,6 +3,7 @@
  * not text: results that answer something are `caller-tools.ts`'s, older ones are in the run's own record. Called by
  * `routes/chat-completions.ts`.
  */
+import { wellFormed } from "#core/json.ts";
 import { type ApiProblem, invalidField, problem } from "../problem.ts";
 import { TEXT_MAX_CHARS } from "../wire/create-run.ts";
 import type { ChatContent, ChatMessage, ChatRequest } from "./chat-request.ts";
@@ -25,7 +26,8 @@ export function textOf(content: ChatContent | null | undefined, index: number): 
 	const given = content ?? "";
 	const text = typeof given === "string" ? given : given.map((part) => part.text).join("\n");
 	if (text.length > TEXT_MAX_CHARS) throw tooLong(`/messages/${index}/content`);
-	return text;
+	// Half a character has no canonical JSON, by which a repeat is known.
+	return wellFormed(text);
 }
 
 /** A new run's goal is the user's last message; what was said before it is history, which proves nothing. */
