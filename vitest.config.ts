@@ -18,6 +18,8 @@ export default defineConfig({
 				},
 			},
 			{
+				// The agent framework's packages name source maps that they do not hold: a line of warning for each of its files.
+				logLevel: "error",
 				plugins: [
 					cloudflareTest(async () => ({
 						remoteBindings: false,

@@ -44,6 +44,10 @@ export const BREAKER_MEMORY_MS = 3_600_000;
 export const BREAKERS_LEASED_MAX = 1_000;
 /** `Prefer: wait` at most. */
 export const PREFER_WAIT_MAX_S = 60;
+/** Functions of a caller beside the governed ones: what OpenAI's clients send at most is 128, and half of that is unusable already. */
+export const CALLER_FUNCTIONS_MAX = 64;
+/** Their definitions as JSON text: the planner is sent them with every turn. */
+export const CALLER_FUNCTIONS_MAX_BYTES = 131_072;
 /** Calls in one planner turn: a bound against a runaway model, well above what providers emit. */
 export const CALLS_PER_TURN_MAX = 64;
 /** One planner turn, reasoning included: above the 384K output tokens that DeepSeek allows, at up to five characters each. */

@@ -14,15 +14,15 @@ it.each([
 	[
 		"run status",
 		RUN_STATUSES,
-		"planning executing awaiting_approval awaiting_decision completed failed cancelled suspended",
+		"planning executing awaiting_approval awaiting_decision awaiting_caller completed failed cancelled suspended",
 	],
 	[
 		"call state",
 		CALL_STATES,
-		"REFUSED AWAITING_APPROVAL DENIED EXPIRED PENDING DISPATCHED RUNNING COMPLETED FAILED TIMEOUT OUTCOME_UNKNOWN",
+		"REFUSED AWAITING_APPROVAL AWAITING_CALLER DENIED EXPIRED PENDING DISPATCHED RUNNING COMPLETED FAILED TIMEOUT OUTCOME_UNKNOWN",
 	],
 	["approval status", APPROVAL_STATUSES, "pending approved denied expired superseded consumed"],
-	["evidence outcome", EVIDENCE_OUTCOMES, "success failed timeout denied refused waiting unknown"],
+	["evidence outcome", EVIDENCE_OUTCOMES, "success failed timeout denied refused waiting unknown answered"],
 	[
 		"event",
 		EVENT_NAMES,

@@ -1,7 +1,17 @@
 /** One piece of evidence as it is stored, hashed, signed and shown (contract). */
 import * as z from "zod";
 
-export const EVIDENCE_OUTCOMES = ["success", "failed", "timeout", "denied", "refused", "waiting", "unknown"] as const;
+/** `answered`: a caller's own function; the answer is the caller's word, and nothing was invoked here. */
+export const EVIDENCE_OUTCOMES = [
+	"success",
+	"failed",
+	"timeout",
+	"denied",
+	"refused",
+	"waiting",
+	"unknown",
+	"answered",
+] as const;
 export type EvidenceOutcome = (typeof EVIDENCE_OUTCOMES)[number];
 
 export const evidence = z.object({

@@ -15,6 +15,33 @@ export const RECORDED: Statement = {
 	does_not_prove: ["that the tool would answer the same today", NOT_THE_GOAL],
 };
 
+/**
+ * Of a call that goes to the caller, who runs its own functions. What a planner was told is proven, and that the caller said
+ * it; nothing that the caller says it did (decision 39).
+ */
+export function callerStatement(outcome: EvidenceOutcome): Statement {
+	switch (outcome) {
+		case "waiting":
+			return {
+				proves: ["this exact call was handed to the caller, whose function it is", "nothing was invoked here"],
+				does_not_prove: ["that the caller runs it"],
+			};
+		case "answered":
+		case "success":
+			return {
+				proves: ["the caller gave the recorded answer to this exact call", "nothing was invoked here"],
+				does_not_prove: ["that the caller ran anything", "that the answer is true", NOT_THE_GOAL],
+			};
+		case "unknown":
+			return {
+				proves: ["this exact call was handed to the caller, and no answer was taken", "nothing was invoked here"],
+				does_not_prove: ["that the caller ran it", "that it did not"],
+			};
+		default:
+			return statement(outcome, null);
+	}
+}
+
 /** `subject` is null for a call whose tool could not be resolved. */
 export function statement(outcome: EvidenceOutcome, subject: ToolDescriptor | null): Statement {
 	switch (outcome) {
@@ -48,6 +75,8 @@ export function statement(outcome: EvidenceOutcome, subject: ToolDescriptor | nu
 				proves: ["a person decided against this exact call, or let it expire", "the tool was not invoked"],
 				does_not_prove: [NOT_THE_GOAL],
 			};
+		case "answered":
+			return callerStatement(outcome);
 		case "refused":
 			return { proves: ["the call was refused before any invocation"], does_not_prove: [NOT_THE_GOAL] };
 		case "waiting":

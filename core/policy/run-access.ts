@@ -18,6 +18,10 @@ export function maySteer(caller: Caller, run: OwnedRun): boolean {
 	return caller.kind === "user" && permits(caller.authority.permissions, "runs:write:*");
 }
 
+/** Whose word a call of the caller's own functions waits for: the run's principal, and nobody in its place. */
+export const mayAnswer = (caller: Caller, run: OwnedRun): boolean =>
+	caller.tenant_id === run.tenant_id && caller.principal_id === run.principal.principal_id;
+
 /** An approval is seen by who may see its run, and by people who may decide it or read approvals. */
 export function mayReadApproval(caller: Caller, run: OwnedRun, domain: string): boolean {
 	if (mayRead(caller, run)) return true;

@@ -17,11 +17,12 @@ import type { PlannedCall } from "../ports.ts";
 import type { FieldError } from "../refusal.ts";
 import type { CompiledTool } from "../registry/register.ts";
 import { unaffordable } from "./budget.ts";
+import { admitCallerCall, callerFunction } from "./caller-call.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { iso } from "./kit.ts";
 import type { RecordedCall } from "./recording.ts";
-import { field, refuse } from "./refuse.ts";
+import { field, refuse, refuseCut } from "./refuse.ts";
 import { endAsRecorded, judgeReplay } from "./replay.ts";
 import { scopeOf } from "./scope.ts";
 import type { CallRecord, ExposedTool, World } from "./state.ts";
@@ -45,6 +46,8 @@ export function admit(draft: Draft, planned: PlannedCall, index: number, admissi
 			field("", "too_large", `at most ${CALLS_PER_TURN_MAX} calls in one turn`, "send fewer calls"),
 		]);
 	}
+	const own = exposed === undefined ? callerFunction(draft.run, draft.exposure, planned.name) : undefined;
+	if (own !== undefined) return admitCallerCall(draft, call, own, planned.arguments, admission.cut);
 	if (exposed === undefined)
 		return refuse(draft, call, "exposure", "unknown_tool", [unknownTool(planned.name)], "not exposed this turn");
 	const tool = draft.kit.tool(exposed.definition_hash);
@@ -59,12 +62,7 @@ export function admit(draft: Draft, planned: PlannedCall, index: number, admissi
 	if (permitted.decision === "deny") {
 		return refuse(draft, call, "policy", "unknown_tool", [unknownTool(planned.name)], permitted.reason);
 	}
-	if (admission.cut) {
-		const hint = "the response ended by its length limit and nothing of it ran; send the call again, smaller";
-		return refuse(draft, identified, "normalize", "truncated_output", [
-			field("", "cut_off", "a complete response", hint),
-		]);
-	}
+	if (admission.cut) return refuseCut(draft, identified);
 	return judge(draft, identified, tool, planned.arguments, admission, permitted);
 }
 

@@ -6,6 +6,7 @@ import type { FieldError } from "../refusal.ts";
 import { localeOf } from "../registry/explain-words.ts";
 import { advance } from "./advance.ts";
 import { unpriced } from "./budget.ts";
+import { collisions, instruct, offer } from "./caller-functions.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Created, Said } from "./event.ts";
@@ -14,7 +15,7 @@ import type { RunRecord, RunState } from "./state.ts";
 import { openTurn } from "./turn.ts";
 
 /** Messages a user may send while a turn is open before the run has taken any of them up. */
-const QUEUED_MAX = 16;
+export const QUEUED_MAX = 16;
 
 /** The state before the first step: a run that has been asked for and has not begun. */
 export function unborn(event: Created, kit: Kit): RunState {
@@ -36,6 +37,7 @@ export function unborn(event: Created, kit: Kit): RunState {
 		script: { length: event.script_length, at: 0 },
 		...(event.replay === undefined ? {} : { replay: event.replay }),
 		pinned: event.pinned,
+		...(event.caller_functions === undefined ? {} : { caller_functions: event.caller_functions }),
 		limits: event.limits,
 		...(locale === "en" ? {} : { locale }),
 		metadata: event.metadata,
@@ -54,6 +56,7 @@ export function unborn(event: Created, kit: Kit): RunState {
 		repair_stop: null,
 		queued: [],
 		next_message: 1,
+		closed_turn: 0,
 		next_call: 1,
 		seq: 0,
 		head_hash: GENESIS,
@@ -87,7 +90,7 @@ export function created(draft: Draft, event: Created): StepProblem | null {
 		return { status: 422, code: "invalid_request", detail: "some pinned tools cannot be used", errors };
 	const unknown = unpriced(draft);
 	return unknown.length === 0
-		? null
+		? collisions(draft, event.caller_functions)
 		: {
 				status: 422,
 				code: "invalid_request",
@@ -101,22 +104,26 @@ export function said(draft: Draft, event: Said): StepProblem | null {
 	const { run } = draft;
 	if (run.status === "cancelled")
 		return { status: 409, code: "run_finished", detail: "the run was cancelled; start a new one" };
+	const refused = collisions(draft, event.caller_functions);
+	if (refused !== null) return refused;
 	// A turn that was cut short has calls without an answer: they come first, or the planner would see them unanswered.
-	// (At the limit of turns the last one was closed properly, and none followed.)
+	// (A run that stops between two turns, at a limit or in a circle, has answered the last one.)
 	const cut =
-		!run.turn_open &&
-		run.error?.code !== "turn_limit" &&
-		[...draft.calls.values()].some((call) => call.turn === run.turn);
+		!run.turn_open && run.closed_turn !== run.turn && [...draft.calls.values()].some((call) => call.turn === run.turn);
 	if (run.turn_open || cut || run.status === "planning" || run.status === "suspended") {
 		if (run.queued.length >= QUEUED_MAX)
 			return { status: 409, code: "too_many_messages", detail: `${QUEUED_MAX} messages wait already` };
 		draft.set({ queued: [...run.queued, event.content] });
+		offer(draft, event.caller_functions);
+		instruct(draft, event.system);
 		if (cut && run.status !== "suspended") {
 			draft.status("executing", { turn_open: true, answer: null, error: null });
 			advance(draft, event.world);
 		}
 		return null;
 	}
+	offer(draft, event.caller_functions);
+	instruct(draft, event.system);
 	draft.message({ turn: run.turn, role: "user", content: event.content });
 	if (run.planner.kind === "external" && run.status === "awaiting_decision") return null;
 	draft.set({ answer: null, error: null });

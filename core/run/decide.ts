@@ -68,7 +68,8 @@ export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProbl
 	// The clock of a turn that rested for this word begins anew with it: approved in its last millisecond, the call would be
 	// cut at once and a write's outcome be unknown; after it, nothing of what was approved could start at all.
 	const { clocks, status } = draft.run;
-	if (status === "awaiting_approval") draft.set({ clocks: { ...clocks, turn_spent_ms: 0 } });
+	if (status === "awaiting_approval" || status === "awaiting_caller")
+		draft.set({ clocks: { ...clocks, turn_spent_ms: 0 } });
 	const pending: CallRecord = { ...call, state: "PENDING" };
 	draft.call(pending);
 	if (draft.sessionLeft() < TOOL_TIMEOUT_MIN_MS) {

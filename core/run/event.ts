@@ -9,7 +9,7 @@ import type { Locale } from "../registry/explain-words.ts";
 import type { TokenPrices } from "./budget.ts";
 import type { Effect } from "./effect.ts";
 import type { RecordedCall, Replay } from "./recording.ts";
-import type { ApprovalRecord, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
+import type { ApprovalRecord, CallerFunction, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
 
 export type Created = {
 	readonly kind: "created";
@@ -34,6 +34,8 @@ export type Created = {
 	readonly locale?: Locale | undefined;
 	readonly metadata: JsonObject;
 	readonly context: JsonObject;
+	/** Functions that the caller runs itself; absent when it brought none. */
+	readonly caller_functions?: readonly CallerFunction[] | undefined;
 	readonly caller: Caller;
 	readonly world: World;
 };
@@ -116,7 +118,31 @@ export type ApprovalEdited = {
 	readonly world: World;
 };
 
-export type Said = { readonly kind: "said"; readonly content: string; readonly world: World };
+export type Said = {
+	readonly kind: "said";
+	readonly content: string;
+	/** What the caller offers from here on; absent: as before. */
+	readonly caller_functions?: readonly CallerFunction[] | undefined;
+	/** Its instructions that the run does not hold yet. */
+	readonly system?: readonly string[] | undefined;
+	readonly world: World;
+};
+
+/** What the caller says its own functions answered: all that wait, in one step. */
+export type Answered = {
+	readonly kind: "answered";
+	readonly answers: readonly {
+		readonly tool_call_id: string;
+		readonly content: string;
+		/** From storage, for one whose turn is closed; null when there is none. */
+		readonly call: CallRecord | null;
+	}[];
+	/** The user's words that came with the answers. */
+	readonly content: string | null;
+	readonly caller_functions?: readonly CallerFunction[] | undefined;
+	readonly system?: readonly string[] | undefined;
+	readonly world: World;
+};
 export type Cancelled = { readonly kind: "cancelled"; readonly by: string; readonly world: World };
 export type CallCancelled = {
 	readonly kind: "call_cancelled";
@@ -152,6 +178,7 @@ export type Due =
 			readonly call: CallRecord | null;
 			readonly world: World;
 	  }
+	| { readonly kind: "due"; readonly what: "caller"; readonly ref: string; readonly world: World }
 	| { readonly kind: "due"; readonly what: "unsettled"; readonly ref: string; readonly world: World };
 
 /** The object woke in a new life: attempts of another boot are orphans. */
@@ -168,6 +195,7 @@ export type RunEvent =
 	| ApprovalDecided
 	| ApprovalEdited
 	| Said
+	| Answered
 	| Cancelled
 	| CallCancelled
 	| Resumed

@@ -2,7 +2,7 @@
 
 import { maskJson, maskText } from "../data/mask.ts";
 import type { Evidence, EvidenceOutcome } from "../evidence/record.ts";
-import { RECORDED, statement } from "../evidence/statement.ts";
+import { callerStatement, RECORDED, statement } from "../evidence/statement.ts";
 import type { Json } from "../json.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
 import { attemptCost } from "./budget.ts";
@@ -26,7 +26,12 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
 	const input = maskJson((call.frozen ?? call.arguments ?? null) as Json);
 	const flags = [...(moment.security_flags ?? []), ...call.security_flags];
-	const said = call.source === "recorded" ? RECORDED : statement(outcome, tool?.version.descriptor ?? null);
+	const said =
+		call.source === "recorded"
+			? RECORDED
+			: call.source === "caller"
+				? callerStatement(outcome)
+				: statement(outcome, tool?.version.descriptor ?? null);
 	return draft.evidence(
 		{
 			tool_call_id: call.tool_call_id,

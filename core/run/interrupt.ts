@@ -82,7 +82,8 @@ export function resumed(draft: Draft, event: Resumed): StepProblem | null {
 			detail: `only a suspended run can be resumed; it is ${draft.run.status}`,
 		};
 	draft.set({ error: null, clocks: { ...draft.run.clocks, session_spent_ms: 0, turn_spent_ms: 0 } });
-	if ([...draft.calls.values()].some((call) => call.turn === draft.run.turn)) {
+	const { turn, closed_turn } = draft.run;
+	if (closed_turn !== turn && [...draft.calls.values()].some((call) => call.turn === turn)) {
 		draft.status("executing", { turn_open: true });
 		advance(draft, event.world);
 	} else {

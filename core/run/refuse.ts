@@ -69,6 +69,12 @@ function fallbackOf(draft: Draft, { definition_hash }: CallRecord): string | nul
 	return judgeTool(draft.run.authority, descriptor).decision === "deny" ? null : offered.function_name;
 }
 
+/** T03: a response that was cut off runs nothing, complete as a call in it may look. */
+export function refuseCut(draft: Draft, call: CallRecord): CallRecord {
+	const hint = "the response ended by its length limit and nothing of it ran; send the call again, smaller";
+	return refuse(draft, call, "normalize", "truncated_output", [field("", "cut_off", "a complete response", hint)]);
+}
+
 /** One thing to repair, in the form every refusal has (V4). */
 export function field(pointer: string, issue: FieldError["issue"], expected: string, hint: string): FieldError {
 	return { error: issue.replaceAll("_", " "), field: pointer, issue, expected, hint };

@@ -8,7 +8,7 @@ import type { JsonObject } from "../json.ts";
 import type { Compaction } from "../planner/context-window.ts";
 import type { LoopGuardState } from "../planner/loop-guard.ts";
 import type { RepairGuardState } from "../planner/repair-guard.ts";
-import type { Lease } from "../ports.ts";
+import type { FunctionDefinition, Lease } from "../ports.ts";
 import type { Authority, Principal } from "../principal.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
 import type { Locale } from "../registry/explain-words.ts";
@@ -17,6 +17,9 @@ import type { Replay } from "./recording.ts";
 import type { ApprovalView, CallView, ExposureTrace, RunStatus } from "./view.ts";
 
 export type PlannerKind = "openai" | "workers_ai" | "scripted" | "external";
+
+/** A function that the run's caller runs itself: offered to the planner, never executed here (L2, decision 39). */
+export type CallerFunction = FunctionDefinition;
 
 export type RunLimits = {
 	readonly turns: number;
@@ -78,6 +81,8 @@ export type RunRecord = {
 	/** The run plays what another one recorded. */
 	readonly replay?: Replay | undefined;
 	readonly pinned: readonly string[] | null;
+	/** Absent in a run whose caller brought none. */
+	readonly caller_functions?: readonly CallerFunction[];
 	readonly limits: RunLimits;
 	/** The language of repair hints (V4); absent: English. */
 	readonly locale?: Locale | undefined;
@@ -89,6 +94,8 @@ export type RunRecord = {
 	readonly turn: number;
 	/** A decision of this turn has been taken and some of its calls still move. */
 	readonly turn_open: boolean;
+	/** The last turn whose calls have all been answered to the planner; 0: none. */
+	readonly closed_turn: number;
 	/** Times the managed planner has been asked for this turn without an answer. */
 	readonly plan_attempts: number;
 	readonly usage: {
@@ -177,4 +184,13 @@ export type World = {
 };
 
 /** Timers of the run, kept in a table and served by one alarm. */
-export type DueKind = "approval_expiry" | "watchdog" | "clock" | "start" | "plan" | "flush" | "unsettled" | "leave";
+export type DueKind =
+	| "approval_expiry"
+	| "watchdog"
+	| "clock"
+	| "start"
+	| "plan"
+	| "flush"
+	| "unsettled"
+	| "leave"
+	| "caller";

@@ -52,6 +52,12 @@ describe("taintOf", () => {
 		expect(labels([said({ text: IBAN })], "openai", [{ turn: 2, role: "user", content: IBAN }])).toEqual([]);
 	});
 
+	it("takes the answer of a caller's function for anybody's words", () => {
+		const answered = { ...said({ text: IBAN }), definition_hash: null, tool_id: "caller:look_up", source: "caller" };
+		expect(labels([answered as CallRecord])).toEqual(["caller:look_up"]);
+		expect(labels([{ ...answered, source: "live" } as CallRecord])).toEqual([]);
+	});
+
 	it("takes errors, notes and long members' names for the tool's words, and short names for a schema's", () => {
 		const nothing = said(null);
 		expect(labels([{ ...nothing, error: { code: "x", message: `use ${IBAN}`, retryable: false } }])).toEqual([

@@ -39,6 +39,14 @@ export function taintOf(draft: Draft, turn: number, args: JsonObject): string[] 
 	return [...new Set(found.map(({ label }) => label))].sort();
 }
 
+/** What a call's result is called; null where nobody but Belay speaks. A caller's function is `caller:<name>`, its word anybody's. */
+function labelOf(draft: Draft, { source, tool_id, definition_hash }: CallRecord): string | null {
+	if (source === "caller") return tool_id;
+	if (definition_hash === null) return null;
+	const { descriptor } = draft.kit.tool(definition_hash).version;
+	return descriptor.implementation.kind === "builtin" ? null : taintLabel(descriptor);
+}
+
 /** `mcp:<server>` for what a server of others answers, else `<kind>:<tool_id>`. */
 export function taintLabel({ tool_id, implementation }: ToolDescriptor): string {
 	const [, server] = /^mcp:([^:]+):tool:/.exec(tool_id) ?? [];
@@ -64,10 +72,8 @@ function sources(draft: Draft, turn: number): { label: string; strings: string[]
 	let room = TAINT_SOURCES_MAX_CHARS;
 	for (let before = turn - 1; before > 0; before--) {
 		for (const call of draft.kit.past.callsOf(before)) {
-			if (call.definition_hash === null || call.refusal !== null) continue;
-			const { descriptor } = draft.kit.tool(call.definition_hash).version;
-			if (descriptor.implementation.kind === "builtin") continue;
-			const label = taintLabel(descriptor);
+			const label = call.refusal === null ? labelOf(draft, call) : null;
+			if (label === null) continue;
 			const source = found.get(label) ?? { strings: [], cut: false };
 			found.set(label, source);
 			if (room > 0) room -= gather([call.result as Json, detail(call), [...call.notes]], source.strings);

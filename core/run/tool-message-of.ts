@@ -23,6 +23,8 @@ export function toolMessageInput(call: CallRecord): ToolMessage {
 			return { status: "denied", error: fault(call), ...base };
 		case "AWAITING_APPROVAL":
 			return { status: "awaiting_approval", error: { message: "awaiting approval, not executed" }, ...base };
+		case "AWAITING_CALLER":
+			return { status: "awaiting_approval", error: { message: "with the caller, no answer yet" }, ...base };
 		case "PENDING":
 		case "DISPATCHED":
 		case "RUNNING":

@@ -4,6 +4,7 @@
  */
 import { invariant, unreachable } from "../invariant.ts";
 import { advance } from "./advance.ts";
+import { answered, callerExpired } from "./answered.ts";
 import { created, said, unborn } from "./begin.ts";
 import { approvalDecided, approvalEdited, expire } from "./decide.ts";
 import { Draft } from "./draft.ts";
@@ -69,6 +70,8 @@ function step(draft: Draft, event: RunEvent): StepProblem | null {
 			return approvalEdited(draft, event);
 		case "said":
 			return said(draft, event);
+		case "answered":
+			return answered(draft, event);
 		case "cancelled":
 			return cancelled(draft, event);
 		case "call_cancelled":
@@ -114,6 +117,9 @@ function due(draft: Draft, event: Due): void {
 			return;
 		case "unsettled":
 			reportUnsettled(draft, event.ref, event.world);
+			return;
+		case "caller":
+			callerExpired(draft);
 			return;
 		case "plan":
 			if (draft.run.status === "planning") plan(draft);

@@ -10,6 +10,8 @@ import { toolMessage } from "../planner/tool-message.ts";
 import { judgeTool } from "../policy/permits.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
 import { overspent } from "./budget.ts";
+import { awaitCaller, endCallerCalls } from "./caller-call.ts";
+import { definitionsOf } from "./caller-functions.ts";
 import type { Draft } from "./draft.ts";
 import { drop } from "./drop.ts";
 import { inFlight, isOut } from "./flight.ts";
@@ -96,7 +98,9 @@ export function openTurn(draft: Draft, world: World): void {
 		session_spent_ms: run.clocks.session_spent_ms + (since === null ? 0 : draft.kit.now - since),
 		since: since === null ? null : draft.kit.now,
 	};
-	const usage = { ...run.usage, tool_definition_tokens: draft.exposure?.definition_tokens ?? 0 };
+	const own = definitionsOf(draft.run, draft.exposure);
+	const tool_definition_tokens = (draft.exposure?.definition_tokens ?? 0) + (own.length > 0 ? estimateTokens(own) : 0);
+	const usage = { ...run.usage, tool_definition_tokens };
 	draft.dueDone("plan", "");
 	draft.set({ turn, turn_open: false, plan_attempts: 0, clocks, usage });
 	draft.log("turn.started", { turn });
@@ -132,6 +136,7 @@ export function settleTurn(draft: Draft, world: World): void {
 	const time = draft.turnLeft() > 0 && draft.sessionLeft() > 0;
 	const halted = time && moving.length > 0 && moving.every((call) => call.waiting?.reason === "halt");
 	if (moving.length > 0) draft.status("executing", {}, halted);
+	else if (calls.some((call) => call.state === "AWAITING_CALLER")) awaitCaller(draft);
 	else if (calls.some((call) => LIVE.has(call.state) || call.unsettled)) draft.status("awaiting_approval");
 	else closeTurn(draft, world);
 }
@@ -160,7 +165,7 @@ function closeTurn(draft: Draft, world: World): void {
 		});
 	}
 	for (const content of draft.run.queued) draft.message({ turn, role: "user", content });
-	draft.set({ queued: [], turn_open: false });
+	draft.set({ queued: [], turn_open: false, closed_turn: turn });
 	const stop = isModel(draft.run.planner.kind) ? circles(draft) : null;
 	draft.forgetTurn();
 	if (stop === null) openTurn(draft, world);
@@ -187,6 +192,7 @@ function circles(draft: Draft): RunRecord["error"] {
 /** Nothing of a finished run starts any more; what is out already reports, and its outcome is recorded. */
 function stopCalls(draft: Draft, why: string): void {
 	drop(draft, "run_cancelled", why);
+	endCallerCalls(draft, why);
 	const out = [...draft.calls.values()].filter((call) => isOut(call.state)).map((call) => call.tool_call_id);
 	if (out.length > 0) draft.effect({ kind: "abort", tool_call_ids: out });
 }

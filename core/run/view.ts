@@ -13,6 +13,7 @@ export const RUN_STATUSES = [
 	"executing",
 	"awaiting_approval",
 	"awaiting_decision",
+	"awaiting_caller",
 	"completed",
 	"failed",
 	"cancelled",
@@ -23,6 +24,7 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 export const RESTING: ReadonlySet<RunStatus> = new Set([
 	"awaiting_approval",
 	"awaiting_decision",
+	"awaiting_caller",
 	"completed",
 	"failed",
 	"cancelled",
@@ -34,6 +36,7 @@ export const FINISHED: ReadonlySet<RunStatus> = new Set(["completed", "failed", 
 export const CALL_STATES = [
 	"REFUSED",
 	"AWAITING_APPROVAL",
+	"AWAITING_CALLER",
 	"DENIED",
 	"EXPIRED",
 	"PENDING",
@@ -46,7 +49,13 @@ export const CALL_STATES = [
 ] as const;
 export type CallState = (typeof CALL_STATES)[number];
 /** States in which a call still moves. */
-export const LIVE: ReadonlySet<CallState> = new Set(["AWAITING_APPROVAL", "PENDING", "DISPATCHED", "RUNNING"]);
+export const LIVE: ReadonlySet<CallState> = new Set([
+	"AWAITING_APPROVAL",
+	"AWAITING_CALLER",
+	"PENDING",
+	"DISPATCHED",
+	"RUNNING",
+]);
 
 export const APPROVAL_STATUSES = ["pending", "approved", "denied", "expired", "superseded", "consumed"] as const;
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
@@ -88,13 +97,25 @@ export const call = z.object({
 	attempts: z.array(attempt),
 	error: callError.nullable(),
 	parent_call_id: z.string().nullable(),
-	source: z.enum(["live", "cache", "idempotent_replay", "fallback", "recorded"]),
+	/** `caller`: a function of the run's caller, which alone runs it; what came back is the caller's word. */
+	source: z.enum(["live", "cache", "idempotent_replay", "fallback", "recorded", "caller"]),
 	result: z.unknown(),
 	notes: z.array(z.string()),
-	/** Why a PENDING call does not run yet, and until when at the latest; null when it waits for nothing. */
+	/** Why a call does not go on yet, and until when at the latest; null when it waits for nothing, or for an approval. */
 	waiting: z
 		.object({
-			reason: z.enum(["retry", "rate_limit", "paused", "claim", "concurrency", "control", "halt", "gate", "fallback"]),
+			reason: z.enum([
+				"retry",
+				"rate_limit",
+				"paused",
+				"claim",
+				"concurrency",
+				"control",
+				"halt",
+				"gate",
+				"fallback",
+				"caller",
+			]),
 			until: instant,
 		})
 		.nullable(),
@@ -139,6 +160,16 @@ export const approval = z.object({
 });
 export type ApprovalView = z.infer<typeof approval>;
 
+/** A call that waits for the caller, who runs its own functions. */
+export const callerCall = z.object({
+	tool_call_id: z.string(),
+	function_name: z.string(),
+	arguments: z.unknown(),
+	/** When the run stops waiting and rests as `suspended`; null before it rests for this call. */
+	expires_at: instant.nullable(),
+});
+export type CallerCall = z.infer<typeof callerCall>;
+
 export const runView = z.object({
 	run_id: z.string(),
 	session_id: z.string(),
@@ -165,6 +196,8 @@ export const runView = z.object({
 	}),
 	calls: z.array(call),
 	pending_approvals: z.array(approval),
+	/** Calls of the caller's own functions that have no answer yet, in the planner's order. */
+	caller_calls: z.array(callerCall),
 	error: z.object({ code: z.string(), message: z.string() }).nullable(),
 	metadata: z.record(z.string(), z.unknown()),
 	/** The newest entry of the run's log: hand it back as `after_seq`. */

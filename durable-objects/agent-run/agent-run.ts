@@ -14,8 +14,20 @@ import type { StepProblem } from "#core/run/effect.ts";
 import { inFlight } from "#core/run/flight.ts";
 import type { RunState } from "#core/run/state.ts";
 import { type ApprovalView, type CallView, RESTING, type RunView, type TurnView } from "#core/run/view.ts";
-import type { AgentRunApi, Ask, CreateRun, DecideApproval, LinkView, Listen, Recording, Reply, Wait } from "./api.ts";
+import type {
+	AgentRunApi,
+	Ask,
+	CreateRun,
+	DecideApproval,
+	LinkView,
+	Listen,
+	Recording,
+	Reply,
+	Say,
+	Wait,
+} from "./api.ts";
 import { ApprovalDesk } from "./approval-desk.ts";
+import { answerCalls, sayWords } from "./caller-words.ts";
 import { announceLink } from "./dev-link.ts";
 import { checkEvidence, evidencePage } from "./evidence-desk.ts";
 import { Links } from "./links.ts";
@@ -136,28 +148,16 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return { ok: true, value: { turn, messages: turnMessages(this.#runtime.store.callsOf(turn)) } };
 	}
 
-	async say(
-		ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>,
-	): Promise<Reply<RunView>> {
-		const runtime = this.#runtime;
+	async say(ask: Ask<Wait & Say>): Promise<Reply<RunView>> {
 		if ((await this.#steerable(ask.caller)) === null) return notFound();
-		const world = await runtime.world(true);
-		const key = ask.idempotency_key === null ? null : `say:${ask.idempotency_key}`;
-		const hash = sha256(ask.content);
-		const before = key === null ? undefined : runtime.store.request(key);
-		if (before !== undefined && before.hash !== hash)
-			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another message");
-		if (before === undefined) {
-			const problem = this.#act(
-				runtime.step(
-					{ kind: "said", content: ask.content, world },
-					{ after: () => key !== null && runtime.store.rememberRequest(key, hash, 0) },
-				),
-			);
-			if (problem !== null) return problem;
-		}
+		const problem = await sayWords(this.#runtime, ask);
+		if (problem !== null) return problem;
 		await this.#rested(ask.wait_ms);
 		return this.#view();
+	}
+
+	async answer(ask: Parameters<AgentRunApi["answer"]>[0]): Promise<Reply<RunView>> {
+		return answerCalls(this.#runtime, ask);
 	}
 
 	async cancel(ask: Ask): Promise<Reply<RunView>> {

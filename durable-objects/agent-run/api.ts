@@ -55,6 +55,8 @@ export type CreateRun = {
 	/** User, system and plain assistant text only (decision 39). */
 	readonly messages: readonly { readonly role: "user" | "system" | "assistant"; readonly content: string }[];
 	readonly tools: readonly string[] | null;
+	/** Functions that the caller runs itself; absent when it brought none. */
+	readonly caller_functions?: readonly FunctionDefinition[] | undefined;
 	readonly planner: PlannerSpec;
 	readonly replay?: Replay | undefined;
 	readonly limits: RunLimits;
@@ -75,6 +77,23 @@ export type Recording = Pick<CreateRun, "goal" | "messages" | "tools" | "limits"
 export type Listen = { readonly after_seq: number | null; readonly creation_ms?: number };
 /** How long an answer may wait for the run to rest, ms; 0: answer at once. */
 export type Wait = { readonly wait_ms: number };
+
+export type Say = {
+	readonly content: string;
+	readonly idempotency_key: string | null;
+	/** What the caller offers from here on; absent: as before. */
+	readonly caller_functions?: readonly FunctionDefinition[] | undefined;
+	/** All instructions that the caller gives, old ones included. */
+	readonly system?: readonly string[] | undefined;
+};
+export type AnswerCalls = {
+	/** Every call that waits for the caller, by the id that it was handed out with. */
+	readonly answers: readonly { readonly tool_call_id: string; readonly content: string }[];
+	/** The user's words that came with them. */
+	readonly content: string | null;
+	readonly caller_functions?: readonly FunctionDefinition[] | undefined;
+	readonly system?: readonly string[] | undefined;
+};
 
 export type DecideApproval = {
 	readonly approval_id: string;
@@ -112,7 +131,9 @@ export interface AgentRunApi {
 		ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>,
 	): Promise<Reply<string>>;
 	messages(ask: Ask<{ readonly turn: number | null }>): Promise<Reply<{ turn: number; messages: TurnMessage[] }>>;
-	say(ask: Ask<Wait & { readonly content: string; readonly idempotency_key: string | null }>): Promise<Reply<RunView>>;
+	say(ask: Ask<Wait & Say>): Promise<Reply<RunView>>;
+	/** The caller's word on calls of its own functions; only the run's principal may give it. */
+	answer(ask: Ask<AnswerCalls>): Promise<Reply<RunView>>;
 	cancel(ask: Ask): Promise<Reply<RunView>>;
 	resume(ask: Ask<Wait>): Promise<Reply<RunView>>;
 	exposure(ask: Ask): Promise<Reply<ExposureView>>;

@@ -9,6 +9,7 @@ import { spotlightMark, withoutMarks } from "#core/planner/spotlight.ts";
 import { requestTokens } from "#core/planner/token-estimate.ts";
 import type { Planner, PlannerFault, PlannerRequest } from "#core/ports.ts";
 import type { CompiledTool } from "#core/registry/compile.ts";
+import { definitionsOf } from "#core/run/caller-functions.ts";
 import type { PlanFailed, Planned } from "#core/run/event.ts";
 import type { PlannerKind, RunState } from "#core/run/state.ts";
 import { fitContext } from "./fit-context.ts";
@@ -94,9 +95,12 @@ async function managed(state: RunState, world: PlanWorld, turn: number, signal: 
 	const mark = run.planner.spotlight === true ? spotlightMark(run.run_id) : null;
 	const { planner: asked, model } = plannerOf(env, run.planner);
 	const planner = mark === null ? asked : markless(asked, mark);
-	const functions = (state.exposure?.tools ?? []).map((exposed) =>
-		functionDefinition(tool(exposed.definition_hash).version, exposed.function_name),
-	);
+	const functions = [
+		...(state.exposure?.tools ?? []).map((exposed) =>
+			functionDefinition(tool(exposed.definition_hash).version, exposed.function_name),
+		),
+		...definitionsOf(run, state.exposure),
+	];
 	const base = { model: run.planner.model, user: world.user, timeout_ms: world.turn_left_ms };
 	const limit_tokens = requestTokens(model, env.BELAY_PLANNER_CONTEXT_TOKENS ?? "");
 	if (limit_tokens === null) return failed(turn, "planner_unavailable", BAD_CONTEXT);

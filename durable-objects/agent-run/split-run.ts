@@ -15,6 +15,7 @@ export const REQUEST_FIELDS = [
 	"prices",
 	"replay",
 	"pinned",
+	"caller_functions",
 	"limits",
 	"locale",
 	"metadata",

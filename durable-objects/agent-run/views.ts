@@ -4,6 +4,7 @@ import { functionDefinition } from "#core/exposure/definitions.ts";
 import { RESULT_INLINE_MAX_BYTES, RUN_VIEW_CALLS } from "#core/limits.ts";
 import { toolMessage } from "#core/planner/tool-message.ts";
 import { costOf } from "#core/run/budget.ts";
+import { callerCallViews } from "#core/run/caller-call.ts";
 import { approvalView } from "#core/run/draft.ts";
 import type { CallRecord, RunState } from "#core/run/state.ts";
 import { toolMessageInput } from "#core/run/tool-message-of.ts";
@@ -32,6 +33,7 @@ export function runView(
 		usage: { ...run.usage, cost_micro_usd: costOf(run) },
 		calls: calls.map((call) => callView(call)),
 		pending_approvals: [...approvals.values()].filter((approval) => approval.status === "pending").map(approvalView),
+		caller_calls: run.caller_functions === undefined ? [] : callerCallViews(state),
 		error: run.error,
 		metadata: run.metadata,
 		seq: run.seq,

@@ -22,6 +22,19 @@ export const calls = (name: string, args: object, text: string | null = null): s
 		"tool_calls",
 	);
 
+/** Several calls in one turn, each in two pieces; the provider numbers them from `call_0` in every turn. */
+export const callsAll = (...all: [name: string, args: object][]): string =>
+	modelTurn(
+		[
+			{ role: "assistant", content: null },
+			...all.flatMap(([name, args], index) => [
+				{ tool_calls: [{ index, id: `call_${index}`, type: "function", function: { name, arguments: "" } }] },
+				{ tool_calls: [{ index, function: { arguments: JSON.stringify(args) } }] },
+			]),
+		],
+		"tool_calls",
+	);
+
 /** Queues turns under a fresh model name and answers that name. */
 export async function scriptModel(...turns: string[]): Promise<string> {
 	const model = `m-${crypto.randomUUID()}`;

@@ -2,6 +2,7 @@
 import { APPROVAL_TTL_DEFAULT_MS } from "#core/limits.ts";
 import { CALLER } from "#core/run/sample-run.ts";
 import type { ApprovalRecord } from "#core/run/state.ts";
+import { answerCaller } from "./caller-twin.ts";
 import { makeDecision } from "./planner-twin.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { REGISTRIES } from "./tools.ts";
@@ -50,11 +51,16 @@ export const ACTIONS: readonly Action[] = [
 	{ name: "state an outcome", weight: 3, act: (town, run) => stateOutcome(town, run) },
 ];
 
-const TOTAL = ACTIONS.reduce((sum, one) => sum + one.weight, 0);
+/** Where a caller has functions of its own, it answers, too: a list apart, so that the other schedules stay as they were. */
+const WITH_CALLER: readonly Action[] = [...ACTIONS, { name: "caller", weight: 12, act: answerCaller }];
 
-export function drawAction(town: Town): Action {
-	let at = town.dice.next() * TOTAL;
-	for (const one of ACTIONS) {
+const weigh = (list: readonly Action[]): number => list.reduce((sum, one) => sum + one.weight, 0);
+const TOTAL = weigh(ACTIONS);
+const TOTAL_WITH_CALLER = weigh(WITH_CALLER);
+
+export function drawAction(town: Town, withCaller: boolean): Action {
+	let at = town.dice.next() * (withCaller ? TOTAL_WITH_CALLER : TOTAL);
+	for (const one of withCaller ? WITH_CALLER : ACTIONS) {
 		at -= one.weight;
 		if (at < 0) return one;
 	}

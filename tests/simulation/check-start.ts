@@ -8,6 +8,9 @@ import { fail, type Taken } from "./taken.ts";
 import { toolOf } from "./tools.ts";
 import type { Town } from "./town.ts";
 
+/** A caller's late answer resumes its run. */
+const RESUMES: ReadonlySet<string> = new Set(["resumed", "answered"]);
+
 export function checkStart(
 	town: Town,
 	run: RunTwin,
@@ -39,7 +42,7 @@ export function checkStart(
 	if (world.tools !== null && !world.tools.some((one) => one.definition_hash === call.definition_hash))
 		fail(`${tool_id} started in a version that is not online`);
 	const status = before?.run.status;
-	if (status !== undefined && (FINISHED.has(status) || (status === "suspended" && event.kind !== "resumed")))
+	if (status !== undefined && (FINISHED.has(status) || (status === "suspended" && !RESUMES.has(event.kind))))
 		fail(`a call started in a run that is ${status}`);
 	const { max_cost_micro_usd: budget = Number.POSITIVE_INFINITY } = run.run?.limits ?? {};
 	if (timeout_ms > 0 && descriptor.cost !== undefined && (run.run?.usage.cost_micro_usd ?? 0) > budget)

@@ -7,6 +7,7 @@ import type { RunEvent } from "#core/run/event.ts";
 import type { CallRecord, RunRecord, RunState } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { FINISHED, LIVE, RESTING } from "#core/run/view.ts";
+import { checkCaller } from "./check-caller.ts";
 import { checkStart } from "./check-start.ts";
 import { checkLeave, checkTruth } from "./check-truth.ts";
 import type { RunTwin } from "./run-twin.ts";
@@ -43,6 +44,7 @@ export function checkStep(town: Town, run: RunTwin, taken: Taken): void {
 		if (early && OUT.has(was.state) && !OUT.has(run.calls.get(event.ref)?.state ?? ""))
 			fail("a watchdog bit too early");
 	}
+	checkCaller(run, taken);
 	for (const effect of taken.step.effects) {
 		if (effect.kind === "invoke") checkStart(town, run, taken, effect.call, effect.timeout_ms);
 		if (effect.kind === "leave") checkLeave(town, effect);
@@ -145,7 +147,11 @@ function checkCall(
 	const said = was.state === "OUTCOME_UNKNOWN" && event.kind === "outcome_stated";
 	if (!LIVE.has(was.state) && !said) fail(`a call went from ${was.state} to ${call.state}`);
 	// Served by the gate: the same judgement as a start, and the grant is spent.
-	const served = call.state === "COMPLETED" && !OUT.has(was.state) && call.source !== "live" && call.child === null;
+	const served =
+		call.state === "COMPLETED" &&
+		!OUT.has(was.state) &&
+		!["live", "caller"].includes(call.source) &&
+		call.child === null;
 	if (served && call.parent_call_id === null) {
 		if (event.kind !== "gated") fail(`a call was served by ${event.kind}`);
 		const descriptor = checkStart(town, run, { before: null, saved, event, step: NO_STEP }, call, 0);
@@ -199,18 +205,21 @@ function checkStatus({ run, calls }: RunState): void {
 	const stands = clocks.since === null;
 	if (halted ? false : stands !== RESTING.has(status)) fail(`the clock of a run that is ${status}`);
 	if (!turn_open) {
-		if (status === "executing" || status === "awaiting_approval") fail(`${status} without an open turn`);
+		if (["executing", "awaiting_approval", "awaiting_caller"].includes(status)) fail(`${status} without an open turn`);
 		return;
 	}
 	let moves = false;
 	let waits = false;
+	let caller = false;
 	for (const call of calls.values()) {
 		if (call.turn !== run.turn) continue;
 		moves ||= OUT.has(call.state) || (call.state === "PENDING" && call.child === null);
 		waits ||= LIVE.has(call.state) || call.unsettled;
+		caller ||= call.state === "AWAITING_CALLER";
 	}
 	if (!waits) fail(`an open turn in which everything has ended: ${status}`);
-	if (status !== (moves ? "executing" : "awaiting_approval")) fail(`${status} is not what the calls say`);
+	const rests = caller ? "awaiting_caller" : "awaiting_approval";
+	if (status !== (moves ? "executing" : rests)) fail(`${status} is not what the calls say`);
 }
 
 /** Every call that the planner made has exactly one answer before the planner is asked again. */

@@ -12,6 +12,7 @@ import type { Kit } from "#core/run/kit.ts";
 import { cheapDigest } from "#core/run/sample-run.ts";
 import type {
 	ApprovalRecord,
+	CallerFunction,
 	CallRecord,
 	DueKind,
 	Exposure,
@@ -29,6 +30,8 @@ export type Timer = { readonly kind: DueKind; readonly ref: string; readonly at:
 export class RunTwin {
 	readonly name: string;
 	readonly planner: PlannerKind;
+	/** What its caller runs itself. */
+	readonly functions: readonly CallerFunction[];
 	/** Null in a life that has not looked at its storage yet. */
 	state: RunState | null = null;
 	boot = 1;
@@ -46,9 +49,10 @@ export class RunTwin {
 	readonly asked = new Map<number, readonly string[]>();
 	readonly #dice: Dice;
 
-	constructor(name: string, planner: PlannerKind, dice: Dice) {
+	constructor(name: string, planner: PlannerKind, dice: Dice, functions: readonly CallerFunction[]) {
 		this.name = name;
 		this.planner = planner;
+		this.functions = functions;
 		this.#dice = dice;
 	}
 

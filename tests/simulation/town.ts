@@ -9,7 +9,7 @@ import type { Authority } from "#core/principal.ts";
 import type { Effect } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import { CALLER, START } from "#core/run/sample-run.ts";
-import type { ApprovalRecord, PlannerKind, World } from "#core/run/state.ts";
+import type { ApprovalRecord, CallerFunction, PlannerKind, World } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { checkStep } from "./check-step.ts";
 import type { Dice } from "./dice.ts";
@@ -125,8 +125,13 @@ export class Town {
 		return found;
 	}
 
-	begin(name: string, planner: PlannerKind, max_cost_micro_usd?: number): RunTwin {
-		const run = new RunTwin(name, planner, this.dice);
+	begin(
+		name: string,
+		planner: PlannerKind,
+		max_cost_micro_usd?: number,
+		functions: readonly CallerFunction[] = [],
+	): RunTwin {
+		const run = new RunTwin(name, planner, this.dice, functions);
 		this.runs.push(run);
 		this.step(run, {
 			kind: "created",
@@ -149,6 +154,7 @@ export class Town {
 			},
 			metadata: {},
 			context: {},
+			...(functions.length === 0 ? {} : { caller_functions: functions }),
 			caller: CALLER,
 			world: this.world(run),
 		});
@@ -187,6 +193,11 @@ export class Town {
 		return null;
 	}
 
+	/** A letter of the caller's: it may come twice, late, or to a run that has moved on. */
+	post(run: RunTwin, event: Letter["event"]): void {
+		this.#send(run, "answered", "", event);
+	}
+
 	#send(run: RunTwin, what: string, call: string, event: Letter["event"]): void {
 		this.letters.push({ run, boot: run.boot, sent_at: this.now, what, call, event });
 	}
@@ -223,7 +234,11 @@ export class Town {
 					this.#send(run, "plan_failed", "", () => ({ kind: "plan_failed", turn, fault }));
 					return;
 				}
-				const decision: PlannerDecision = makeDecision(dice, this.calm);
+				const decision: PlannerDecision = makeDecision(
+					dice,
+					this.calm,
+					run.functions.map(({ name }) => name),
+				);
 				const call_as_text = decision.tool_calls.length === 0 && !this.calm && dice.maybe(0.2);
 				this.#send(run, "planned", "", (world) => ({
 					kind: "planned",

@@ -10,5 +10,7 @@ export type AppEnv = {
 		trace_id: string;
 		/** Set on every route but the public ones. */
 		caller: Caller;
+		/** Set by a chat request that may be sent again whatever became of it: what it says is taken once. */
+		repeatable?: boolean;
 	};
 };

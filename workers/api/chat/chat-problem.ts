@@ -26,9 +26,9 @@ export const onChatError: ErrorHandler<AppEnv> = async (error, c) => {
 	const problem = (await answer.json()) as Problem;
 	const headers = new Headers(answer.headers);
 	headers.set("content-type", "application/json; charset=utf-8");
-	// With an Idempotency-Key a repeat is the same request, whatever became of the first.
-	const keyed = problem.code === "run_unavailable" && c.req.header("idempotency-key") !== undefined;
-	headers.set("x-should-retry", String(keyed || NOTHING_DONE.has(problem.code)));
+	// With an Idempotency-Key, or as answers to calls, a repeat is the same request, whatever became of the first.
+	const same = c.req.header("idempotency-key") !== undefined || c.get("repeatable") === true;
+	headers.set("x-should-retry", String((same && problem.code === "run_unavailable") || NOTHING_DONE.has(problem.code)));
 	return new Response(JSON.stringify(errorBody(problem)), { status: answer.status, headers });
 };
 

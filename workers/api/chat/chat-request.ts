@@ -5,7 +5,8 @@
  * unknown and refused. Called by `routes/chat-completions.ts`.
  */
 import * as z from "zod";
-import { smallJsonObject } from "../wire/any-json.ts";
+import { CALLER_FUNCTIONS_MAX } from "#core/limits.ts";
+import { jsonObject, smallJsonObject } from "../wire/any-json.ts";
 import { TEXT_MAX_CHARS } from "../wire/create-run.ts";
 
 /** The same bounds as those of a run's own messages. */
@@ -47,7 +48,19 @@ const content = z.union([
 		.min(1)
 		.max(PARTS_MAX),
 ]);
-const calls = z.array(z.unknown()).nullish();
+/** Members of a call beside its id are not read: the run has its own record of what was called. */
+const calls = z.array(z.object({ id: z.string().max(256) })).nullish();
+const legacy = z.array(z.unknown()).nullish();
+const tool = z.strictObject({
+	type: z.literal("function"),
+	function: z.strictObject({
+		name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "1 to 64 letters, digits, `_` or `-`"),
+		description: z.string().nullish(),
+		parameters: jsonObject.nullish(),
+		/** Not passed on: arguments are checked against the schema before they are handed out, with or without it. */
+		strict: z.boolean().nullish(),
+	}),
+});
 
 /** Unknown members of a message are dropped: clients send back what they got, `refusal` and `annotations` included. */
 const message = z.discriminatedUnion("role", [
@@ -58,11 +71,12 @@ const message = z.discriminatedUnion("role", [
 		tool_calls: calls,
 		function_call: z.unknown().optional(),
 	}),
-	// taken here only to be refused with a reason of its own: nobody outside says what a tool answered
-	z.object({ role: z.literal("tool") }),
+	z.object({ role: z.literal("tool"), tool_call_id: z.string().max(256), content }),
+	// taken here only to be refused with a reason of its own: a call without an id names no run
 	z.object({ role: z.literal("function") }),
 ]);
 export type ChatMessage = z.infer<typeof message>;
+export type ChatContent = z.infer<typeof content>;
 
 export const chatRequest = z.strictObject({
 	model: z
@@ -80,8 +94,12 @@ export const chatRequest = z.strictObject({
 	modalities: z.array(z.literal("text")).nullish(),
 	response_format: z.object({ type: z.literal("text") }).nullish(),
 	logprobs: z.literal(false).nullish(),
-	tools: calls,
-	functions: calls,
+	tools: z
+		.array(tool)
+		.max(CALLER_FUNCTIONS_MAX)
+		.nullish()
+		.describe("functions of the caller, offered beside the governed ones; their calls come back as `tool_calls`"),
+	functions: legacy,
 	tool_choice: z.unknown().optional(),
 	function_call: z.unknown().optional(),
 	audio: unsupported,

@@ -4,6 +4,7 @@
  */
 import { runId, runPart } from "#core/ids.ts";
 import { own } from "#core/json.ts";
+import { RUN_TURNS_MAX } from "#core/limits.ts";
 import type { RunView } from "#core/run/view.ts";
 import { idempotencyKey, newIdPart, requestHash } from "../idempotency.ts";
 import type { Ctx } from "../noun.ts";
@@ -11,6 +12,7 @@ import { invalidField, notFound } from "../problem.ts";
 import { session } from "../routes/create-run.ts";
 import { askRun, runStub, unavailable } from "../run-object.ts";
 import { createRun } from "../wire/create-run.ts";
+import { answersOf, callerFunctions, runOfCalls } from "./caller-tools.ts";
 import type { ChatRequest } from "./chat-request.ts";
 import { DEFAULT_MODEL } from "./completion.ts";
 import { leave, listen } from "./listen.ts";
@@ -31,19 +33,19 @@ const ROUTE = "POST /v1/chat/completions";
 const RUN_ID = "belay_run_id";
 
 export async function chatTurn(c: Ctx, body: ChatRequest, messages: readonly Said[], live: boolean): Promise<ChatTurn> {
-	const named = namedRun(c, body);
-	return named === null ? begin(c, body, messages, live) : goOn(c, named, messages, live);
+	const named = namedRun(c, body) ?? runOfCalls(body);
+	return named === null ? begin(c, body, messages, live) : goOn(c, named, body, messages, live);
 }
 
 /** The run that the request names, by header or metadata. */
 function namedRun(c: Ctx, body: ChatRequest): string | null {
 	const header = c.req.header("belay-run-id");
-	const member = own(body.metadata, RUN_ID);
-	if (member !== undefined && typeof member !== "string")
+	const said = own(body.metadata, RUN_ID);
+	if (said !== undefined && typeof said !== "string")
 		throw invalidField(`/metadata/${RUN_ID}`, "type_mismatch", "the run id is not text", "a run id");
-	if (header !== undefined && member !== undefined && header !== member)
+	if (header !== undefined && said !== undefined && header !== said)
 		throw invalidField(`/metadata/${RUN_ID}`, "semantic_violation", "header and metadata name two runs", "one run id");
-	const named = header ?? member ?? null;
+	const named = header ?? said ?? null;
 	if (named !== null && runPart(named) === undefined) throw notFound();
 	return named;
 }
@@ -52,12 +54,16 @@ async function begin(c: Ctx, body: ChatRequest, messages: readonly Said[], live:
 	const caller = c.get("caller");
 	const { goal, history } = opening(messages);
 	const model = body.model === DEFAULT_MODEL ? undefined : body.model;
+	const functions = callerFunctions(body);
+	const brought = functions.length > 0;
 	// parsed again for the defaults of a run, which are the same here as there
 	const request = createRun.parse({
 		goal,
 		messages: history,
 		planner: { kind: "openai", ...(model === undefined ? {} : { model }) },
 		metadata: body.metadata ?? {},
+		// each turn with the caller takes a request of its client, which has its own bound
+		...(brought ? { limits: { turns: RUN_TURNS_MAX } } : {}),
 	});
 	const key = idempotencyKey(c.req.header("idempotency-key"));
 	const run_id = runId(newIdPart(c.env, caller, ROUTE, key));
@@ -73,12 +79,19 @@ async function begin(c: Ctx, body: ChatRequest, messages: readonly Said[], live:
 				caller,
 				run_id,
 				// how the answer travels is not part of what was asked
-				request_hash: requestHash({ goal, history: [...history], planner: { ...planner }, metadata }),
+				request_hash: requestHash({
+					goal,
+					history: [...history],
+					planner: { ...planner },
+					metadata,
+					...(brought ? { functions } : {}),
+				}),
 				trace_id: c.get("trace_id"),
 				session_id,
 				goal,
 				messages: history,
 				tools: null,
+				...(brought ? { caller_functions: functions } : {}),
 				planner: { kind: "openai", model: planner.model ?? null, script: [] },
 				limits,
 				metadata,
@@ -103,7 +116,13 @@ async function turnOf(c: Ctx, run_id: string): Promise<number> {
 	return reply.ok ? reply.value.turn : 0;
 }
 
-async function goOn(c: Ctx, run_id: string, messages: readonly Said[], live: boolean): Promise<ChatTurn> {
+async function goOn(
+	c: Ctx,
+	run_id: string,
+	body: ChatRequest,
+	messages: readonly Said[],
+	live: boolean,
+): Promise<ChatTurn> {
 	const caller = c.get("caller");
 	const ask = { v: 1 as const, caller };
 	const before = await askRun(c.env, run_id, "read", (one) => one.read({ ...ask, after_seq: null, wait_ms: 0 }));
@@ -111,16 +130,23 @@ async function goOn(c: Ctx, run_id: string, messages: readonly Said[], live: boo
 		throw invalidField("/messages", "semantic_violation", "the run that is named has no model", "a run with a model");
 	const content = continuation(messages, before.goal);
 	const idempotency_key = sayKey(c, messages);
+	const answers = answersOf(body);
+	if (answers.length > 0) c.set("repeatable", true);
+	const caller_functions = callerFunctions(body);
+	const system = messages.flatMap((one) => (one.role === "system" ? [one.content] : []));
+	const moves = content !== null || answers.length > 0;
 	let listening: Promise<WebSocket | null> = Promise.resolve(null);
 	try {
 		let run = before;
-		if (content !== null)
+		if (moves)
 			run = await askRun(c.env, run_id, "write", (one) => {
 				if (live) listening = listen(one, caller, before.seq);
-				return one.say({ ...ask, content, idempotency_key, wait_ms: 0 });
+				if (answers.length > 0 || content === null)
+					return one.answer({ ...ask, answers, content, caller_functions, system });
+				return one.say({ ...ask, content, caller_functions, system, idempotency_key, wait_ms: 0 });
 			});
 		else if (live) listening = listen(runStub(c.env, run_id), caller, before.seq);
-		if (run.status === "suspended" && content !== null)
+		if (run.status === "suspended" && moves)
 			run = await askRun(c.env, run_id, "write", (one) => one.resume({ ...ask, wait_ms: 0 }));
 		return { run, before, base_turn: before.turn, socket: await listening };
 	} catch (error) {

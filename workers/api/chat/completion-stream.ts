@@ -7,8 +7,9 @@
 import type { RunView } from "#core/run/view.ts";
 import { BUFFER_MAX_BYTES, HEARTBEAT_MS } from "../event-stream.ts";
 import { ApiProblem, problem } from "../problem.ts";
+import { handedOut } from "./caller-tools.ts";
 import { errorOf } from "./chat-problem.ts";
-import { chunk, type Head, type Usage } from "./completion.ts";
+import { chunk, finishReason, type Head, type Usage } from "./completion.ts";
 import { finalText } from "./final-text.ts";
 import { LiveText } from "./live-text.ts";
 
@@ -54,20 +55,23 @@ export function completionStream(about: CompletionStream): ReadableStream<Uint8A
 				};
 				const send = (value: object): void => write(`data: ${JSON.stringify(value)}\n\n`);
 				const say = (content: string): void => {
-					if (content !== "") send(chunk(head, { content }, false, unused));
+					if (content !== "") send(chunk(head, { content }, null, unused));
 				};
 				const finish = (): void => {
 					if (end()) controller.close();
 				};
 				const complete = (run: RunView): void => {
 					say(live.rest(finalText(run)));
-					send(chunk(head, {}, true, unused));
-					if (about.usageOf !== undefined) send(chunk(head, null, true, about.usageOf(run)));
+					const calls = handedOut(run);
+					for (const [index, one] of calls.entries())
+						send(chunk(head, { tool_calls: [{ index, ...one }] }, null, unused));
+					send(chunk(head, {}, finishReason(calls), unused));
+					if (about.usageOf !== undefined) send(chunk(head, null, null, about.usageOf(run)));
 					write("data: [DONE]\n\n");
 					finish();
 				};
 
-				send(chunk(head, { role: "assistant", content: "" }, false, unused));
+				send(chunk(head, { role: "assistant", content: "" }, null, unused));
 				socket?.addEventListener("message", (message) => {
 					const piece = listening ? pieceOf(message.data) : undefined;
 					if (piece === undefined) return;

@@ -10,6 +10,13 @@ const usage = z.object({
 });
 export type Usage = z.infer<typeof usage>;
 
+const toolCall = z.object({
+	id: z.string(),
+	type: z.literal("function"),
+	function: z.object({ name: z.string(), arguments: z.string() }),
+});
+export type ToolCall = z.infer<typeof toolCall>;
+
 export const chatCompletion = z.object({
 	id: z.string(),
 	object: z.literal("chat.completion"),
@@ -18,9 +25,14 @@ export const chatCompletion = z.object({
 	choices: z.array(
 		z.object({
 			index: z.literal(0),
-			message: z.object({ role: z.literal("assistant"), content: z.string(), refusal: z.null() }),
+			message: z.object({
+				role: z.literal("assistant"),
+				content: z.string().nullable(),
+				refusal: z.null(),
+				tool_calls: z.array(toolCall).optional(),
+			}),
 			logprobs: z.null(),
-			finish_reason: z.literal("stop"),
+			finish_reason: z.enum(["stop", "tool_calls"]),
 		}),
 	),
 	usage,
@@ -45,20 +57,39 @@ export function usageSince(before: RunView["usage"] | null, after: RunView["usag
 	return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
 }
 
-export const completion = (head: Head, content: string, used: Usage): z.infer<typeof chatCompletion> => ({
-	...head,
-	object: "chat.completion",
-	choices: [
-		{ index: 0, message: { role: "assistant", content, refusal: null }, logprobs: null, finish_reason: "stop" },
-	],
-	usage: used,
-});
+type FinishReason = "stop" | "tool_calls";
+export const finishReason = (calls: readonly ToolCall[]): FinishReason => (calls.length > 0 ? "tool_calls" : "stop");
 
-type Delta = { readonly role?: "assistant"; readonly content?: string };
+/** With calls the text is null: what the planner wrote beside them is in the run. */
+export function completion(
+	head: Head,
+	content: string,
+	calls: ToolCall[],
+	used: Usage,
+): z.infer<typeof chatCompletion> {
+	const said = { role: "assistant" as const, refusal: null };
+	const message = calls.length > 0 ? { ...said, content: null, tool_calls: calls } : { ...said, content };
+	return {
+		...head,
+		object: "chat.completion",
+		choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(calls) }],
+		usage: used,
+	};
+}
+
+type Delta = {
+	readonly role?: "assistant";
+	readonly content?: string;
+	readonly tool_calls?: readonly (ToolCall & { readonly index: number })[];
+};
 
 /** One chunk. With usage asked for, every chunk has the member, and the last one without choices has its value. */
-export function chunk(head: Head, delta: Delta | null, end: boolean, usage: Usage | null | undefined): object {
-	const choices =
-		delta === null ? [] : [{ index: 0, delta, logprobs: null, finish_reason: end ? ("stop" as const) : null }];
+export function chunk(
+	head: Head,
+	delta: Delta | null,
+	finish_reason: FinishReason | null,
+	usage: Usage | null | undefined,
+): object {
+	const choices = delta === null ? [] : [{ index: 0, delta, logprobs: null, finish_reason }];
 	return { ...head, object: "chat.completion.chunk", choices, ...(usage === undefined ? {} : { usage }) };
 }

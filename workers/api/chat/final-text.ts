@@ -16,6 +16,9 @@ export function finalText(run: RunView): string {
 			return run.answer ?? "";
 		case "awaiting_approval":
 			return waiting(run);
+		case "awaiting_caller":
+			// its calls are what it says
+			return "";
 		case "suspended":
 			return "The run has used its time and rests. Go on with another message that names this run.";
 		case "failed": {

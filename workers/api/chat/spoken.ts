@@ -1,21 +1,33 @@
 /**
- * What a chat request says, as a run takes it: plain text by user, system and assistant (decision 39). Refuses everything
- * by which a caller could speak for a tool: its own tools, calls in an assistant's message, tool results. Called by
+ * What a chat request says, as a run takes it: plain text by user, system and assistant (decision 39). Calls and results are
+ * not text: results that answer something are `caller-tools.ts`'s, older ones are in the run's own record. Called by
  * `routes/chat-completions.ts`.
  */
-import { ApiProblem, invalidField } from "../problem.ts";
+import { wellFormed } from "#core/json.ts";
+import { type ApiProblem, invalidField, problem } from "../problem.ts";
 import { TEXT_MAX_CHARS } from "../wire/create-run.ts";
-import type { ChatMessage, ChatRequest } from "./chat-request.ts";
+import type { ChatContent, ChatMessage, ChatRequest } from "./chat-request.ts";
 
 export type Said = { readonly role: "user" | "system" | "assistant"; readonly content: string };
 
-/** The request's messages as text, empty ones left out. Throws 422. */
+/** The request's messages as text; of the empty ones, those that made calls, since new words begin behind them. Throws 422. */
 export function spoken(body: ChatRequest): Said[] {
-	refuseTools(body);
+	refuseLegacy(body);
 	return body.messages.flatMap((message, index) => {
+		if (message.role === "tool") return [];
 		const one = said(message, index);
-		return one.content === "" ? [] : [one];
+		const called = message.role === "assistant" && (message.tool_calls ?? []).length > 0;
+		return one.content === "" && !called ? [] : [one];
 	});
+}
+
+/** Text or text parts of any message, as one text. */
+export function textOf(content: ChatContent | null | undefined, index: number): string {
+	const given = content ?? "";
+	const text = typeof given === "string" ? given : given.map((part) => part.text).join("\n");
+	if (text.length > TEXT_MAX_CHARS) throw tooLong(`/messages/${index}/content`);
+	// Half a character has no canonical JSON, by which a repeat is known.
+	return wellFormed(text);
 }
 
 /** A new run's goal is the user's last message; what was said before it is history, which proves nothing. */
@@ -44,34 +56,30 @@ export function continuation(messages: readonly Said[], goal: string): string | 
 	return text;
 }
 
-function said(message: ChatMessage, index: number): Said {
-	if (message.role === "tool" || message.role === "function") throw unsupported(`/messages/${index}/role`);
+function said(message: Exclude<ChatMessage, { role: "tool" }>, index: number): Said {
+	if (message.role === "function") throw unsupported(`/messages/${index}/role`);
 	const role = message.role === "developer" ? "system" : message.role;
-	const content = message.content ?? "";
-	const text = typeof content === "string" ? content : content.map((part) => part.text).join("\n");
-	if (text.length > TEXT_MAX_CHARS) throw tooLong(`/messages/${index}/content`);
-	return { role, content: text };
+	return { role, content: textOf(message.content, index) };
 }
 
-function refuseTools(body: ChatRequest): void {
-	for (const name of ["tools", "functions"] as const) if ((body[name] ?? []).length > 0) throw unsupported(`/${name}`);
+function refuseLegacy(body: ChatRequest): void {
+	if ((body.functions ?? []).length > 0) throw unsupported("/functions");
 	for (const name of ["tool_choice", "function_call"] as const) {
 		const choice = body[name] ?? "auto";
-		// `none` and `required` speak of tools that the caller brought; the governed ones are not its to switch
+		// the planner chooses among governed functions too, and these are not the caller's to switch or to force
 		if (choice !== "auto")
 			throw invalidField(`/${name}`, "enum_out_of_range", "the tools are Belay's to offer", "`auto`, or nothing");
 	}
 	for (const [index, message] of body.messages.entries()) {
-		if (message.role !== "assistant") continue;
-		if ((message.tool_calls ?? []).length > 0) throw unsupported(`/messages/${index}/tool_calls`);
-		if ((message.function_call ?? null) !== null) throw unsupported(`/messages/${index}/function_call`);
+		if (message.role === "assistant" && (message.function_call ?? null) !== null)
+			throw unsupported(`/messages/${index}/function_call`);
 	}
 }
 
 function unsupported(field: string): ApiProblem {
-	const error = "tools of the caller are not taken here; register them with Belay, or leave them out";
-	return new ApiProblem(422, "caller_tools_unsupported", error, {
-		errors: [{ error, field, issue: "schema_violation", expected: "no tools, calls or tool results", hint: "" }],
+	const error = "legacy functions are not taken: their calls have no id that an answer could name";
+	return problem("caller_tools_unsupported", error, {
+		errors: [{ error, field, issue: "schema_violation", expected: "`tools`, `tool_calls` and role `tool`", hint: "" }],
 	});
 }
 

@@ -1,9 +1,10 @@
 /**
  * `POST /v1/chat/completions`: Belay as the model behind a stock OpenAI client. The request's words go to a managed run, whose
- * governed tools Belay runs itself; what the run answers comes back as the assistant's message. Takes no tools of the caller.
- * Errors of this route have OpenAI's shape.
+ * governed tools Belay runs itself; what the run answers comes back as the assistant's message. Calls of the caller's own
+ * tools come back as `tool_calls`, and the request with their results goes on. Errors of this route have OpenAI's shape.
  */
 
+import { handedOut } from "../chat/caller-tools.ts";
 import { onChatError } from "../chat/chat-problem.ts";
 import { chatRequest, IGNORED } from "../chat/chat-request.ts";
 import { chatTurn } from "../chat/chat-turn.ts";
@@ -22,7 +23,7 @@ chat.post(
 	"/completions",
 	{
 		summary:
-			"a chat completion for OpenAI clients, with the governed tools run on the way; `stream: true` answers `text/event-stream`",
+			"a chat completion for OpenAI clients, with the governed tools run on the way and calls of the caller's own `tools` handed back; `stream: true` answers `text/event-stream`",
 		access: { who: "caller" },
 		body: chatRequest,
 		headers: ["Idempotency-Key"],
@@ -41,7 +42,7 @@ chat.post(
 		const usageOf = (one: typeof run) => usageSince(before?.usage ?? null, one.usage);
 		if (!live) {
 			const found = await done;
-			return c.json(completion(head, finalText(found), usageOf(found)));
+			return c.json(completion(head, finalText(found), handedOut(found), usageOf(found)));
 		}
 		const wanted = body.stream_options?.include_usage === true ? usageOf : undefined;
 		const stream = completionStream({
