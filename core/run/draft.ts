@@ -17,7 +17,9 @@ import { type ApprovalView, type CallState, type EventName, type Evidence, RESTI
 export class Draft {
 	readonly kit: Kit;
 	readonly at: string;
+	/** Its `seq` is that of the state before; `#seq` counts on. */
 	#run: RunRecord;
+	#seq: number;
 	#exposure: Exposure | null;
 	readonly #calls: Map<string, CallRecord>;
 	readonly #approvals: Map<string, ApprovalRecord>;
@@ -30,6 +32,7 @@ export class Draft {
 		this.kit = kit;
 		this.at = iso(kit.now);
 		this.#run = state.run;
+		this.#seq = state.run.seq;
 		this.#exposure = state.exposure;
 		this.#calls = new Map(state.calls);
 		this.#approvals = new Map(state.approvals);
@@ -37,6 +40,10 @@ export class Draft {
 
 	get run(): RunRecord {
 		return this.#run;
+	}
+	/** The last number of the log so far. */
+	get seq(): number {
+		return this.#seq;
 	}
 	get exposure(): Exposure | null {
 		return this.#exposure;
@@ -104,8 +111,8 @@ export class Draft {
 	}
 
 	log(event: EventName, data: JsonObject, audit: AuditPart | null = null): number {
-		const seq = this.#run.seq + 1;
-		this.set({ seq });
+		const seq = ++this.#seq;
+		this.touched = true;
 		const doc = { seq, at: this.at, event, data: { seq, at: this.at, run_id: this.#run.run_id, ...data }, audit };
 		this.#rows.push({ table: "log", doc });
 		return seq;
@@ -155,7 +162,7 @@ export class Draft {
 		body: Omit<EvidenceBody, "v" | "evidence_id" | "seq" | "at" | "run_id" | "prev_hash">,
 		audit: AuditPart | null,
 	): Evidence {
-		const seq = this.#run.seq + 1;
+		const seq = this.#seq + 1;
 		const sealed = sealEvidence(
 			{
 				v: 1,
@@ -204,7 +211,7 @@ export class Draft {
 	}
 
 	finish(): { state: RunState; rows: Row[]; effects: Effect[] } {
-		this.#run = { ...this.#run, updated_at: this.at };
+		this.#run = { ...this.#run, seq: this.#seq, updated_at: this.at };
 		this.#flushCalls();
 		this.#flushApprovals();
 		this.#rows.push({ table: "run", doc: this.#run });

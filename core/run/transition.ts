@@ -36,7 +36,7 @@ export function transition(state: RunState | null, event: RunEvent, kit: Kit): S
 	const draft = new Draft(before, kit);
 	const problem = step(draft, event);
 	if (event.kind === "created" && problem !== null) return { state: null, rows: [], effects: [], problem };
-	const { seq } = draft.run;
+	const { seq } = draft;
 	// Nothing was logged and nothing asked for: nothing is written either.
 	const finished = draft.finish();
 	const idle = seq === before.run.seq && finished.effects.length === 0 && finished.rows.length === 1 && !draft.touched;
