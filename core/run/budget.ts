@@ -82,7 +82,8 @@ export function overspent({ limits, usage, planner, prices }: RunRecord, before 
 
 /** What a run with a budget cannot begin with: a model or tools whose price in US dollars nobody has said. */
 export function unpriced({ run, exposure, kit }: Draft): FieldError[] {
-	if (run.limits.max_cost_micro_usd === undefined) return [];
+	// A replay cannot leave the budget out: it was the recorded run's. What costs in another currency is refused call by call.
+	if (run.limits.max_cost_micro_usd === undefined || run.replay !== undefined) return [];
 	const field = "/limits/max_cost_micro_usd";
 	const issue = "semantic_violation";
 	const errors: FieldError[] = [];

@@ -311,3 +311,42 @@ describe("a caller that does not answer", () => {
 		expect(second.choices[0]?.message.content).toBe("noon");
 	});
 });
+
+describe("a replay of a run with the caller's tools", () => {
+	it("plays the caller's recorded answer, and hands its arguments to no governed tool that takes the name later", async () => {
+		const model = await scriptModel(callsAll(["rates", { of: "my secret" }], ["find", { q: "x" }]), says("1.1"));
+		const rates = { type: "function" as const, function: { name: "rates" } };
+		const messages: Message[] = [user("what does it cost?")];
+		const first = await openai.chat.completions.create({ model, messages, tools: [rates] });
+		const [id = ""] = idsOf(first.choices[0]?.message);
+		messages.push(first.choices[0]?.message as Message, tool(id, "1.1 EUR"));
+		const last = await openai.chat.completions.create({ model, messages, tools: [rates] });
+		expect(last.choices[0]?.message.content).toBe("1.1");
+		const source = await runOf(runIdOf(id));
+		const later = await ledgerTool(tenant, "rates", READ);
+		for (const mode of ["recorded", "live"]) {
+			const wait = { prefer: "wait=20" };
+			const path = `/v1/runs/${source.run_id}/replay`;
+			const { body: again } = await call("POST", path, { mode }, tenant.operator, wait);
+			expect(again).toMatchObject({ status: "completed", answer: "1.1", caller_calls: [] });
+			expect(again.calls[0]).toMatchObject({
+				tool_id: "caller:rates",
+				state: "COMPLETED",
+				source: "recorded",
+				result: "1.1 EUR",
+				input_hash: source.calls[0].input_hash,
+			});
+			expect(again.calls[1].state).toBe("COMPLETED");
+			const base = `/v1/runs/${again.run_id}/evidence`;
+			const { data } = (await call("GET", base, undefined, tenant.operator)).body;
+			expect(data[0]).toMatchObject({ outcome: "answered", tool_id: "caller:rates", envelope: { source: "recorded" } });
+			const verified = await call("GET", `${base}/verify`, undefined, tenant.operator);
+			expect(verified.body.valid).toBe(true);
+			await abortAllDurableObjects();
+			// and the replay of a replay
+			const twice = await call("POST", `/v1/runs/${again.run_id}/replay`, { mode }, tenant.operator, wait);
+			expect(twice.body.calls[0]).toMatchObject({ tool_id: "caller:rates", source: "recorded", result: "1.1 EUR" });
+		}
+		expect(await ledger(later)).toEqual([]);
+	});
+});
