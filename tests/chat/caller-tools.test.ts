@@ -312,6 +312,41 @@ describe("a caller that does not answer", () => {
 	});
 });
 
+describe("answers whose own answer was lost", () => {
+	it("sent again with other words say these, once", async () => {
+		const model = await scriptModel(calls("weather", { city: "Bern" }), says("rain"), says("stopped"), says("again"));
+		const messages: Message[] = [user("how is it outside?")];
+		const first = await openai.chat.completions.create({ model, messages, tools });
+		const [id = ""] = idsOf(first.choices[0]?.message);
+		messages.push(first.choices[0]?.message as Message, tool(id, "rain"));
+		const text = async (...more: Message[]) =>
+			(await openai.chat.completions.create({ model, messages: [...messages, ...more], tools })).choices[0]?.message
+				.content;
+		expect(await text()).toBe("rain");
+		expect(await text()).toBe("rain");
+		expect(await text(user("stop!"))).toBe("stopped");
+		await abortAllDurableObjects();
+		expect(await text(user("stop!"))).toBe("stopped");
+		expect(await text()).toBe("stopped");
+		const asked = await modelAsked(model);
+		expect(asked).toHaveLength(3);
+		expect(asked[2].body.messages.at(-1)).toMatchObject({ role: "user", content: "stop!" });
+	});
+
+	it("sent again with the words that came with them say nothing new", async () => {
+		const model = await scriptModel(calls("weather", { city: "Bern" }), says("rain"), says("again"));
+		const messages: Message[] = [user("how is it outside?")];
+		const first = await openai.chat.completions.create({ model, messages, tools });
+		const [id = ""] = idsOf(first.choices[0]?.message);
+		messages.push(first.choices[0]?.message as Message, tool(id, "rain"), user("and now?"));
+		for (let n = 0; n < 2; n++) {
+			const { choices } = await openai.chat.completions.create({ model, messages, tools });
+			expect(choices[0]?.message.content).toBe("rain");
+		}
+		expect(await modelAsked(model)).toHaveLength(2);
+	});
+});
+
 describe("a replay of a run with the caller's tools", () => {
 	it("plays the caller's recorded answer, and hands its arguments to no governed tool that takes the name later", async () => {
 		const model = await scriptModel(callsAll(["rates", { of: "my secret" }], ["find", { q: "x" }]), says("1.1"));
