@@ -4,7 +4,7 @@ import { fillText } from "../planner/placeholders.ts";
 import type { PlannerDecision } from "../ports.ts";
 import { admit } from "./admit.ts";
 import { advance } from "./advance.ts";
-import { chargePlanner, overspent } from "./budget.ts";
+import { chargePlanner, overspent, overTokens } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Compacting, PlanFailed, Planned } from "./event.ts";
@@ -34,15 +34,7 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
 	spend(draft, decision.usage);
 	if (run.planner.kind === "scripted") draft.set({ script: { ...run.script, at: run.script.at + 1 } });
-	const spent = draft.run.usage.prompt_tokens + draft.run.usage.completion_tokens;
-	if (run.limits.max_tokens > 0 && spent > run.limits.max_tokens) {
-		rest(draft, "failed", {
-			code: "token_budget",
-			message: `the run used ${spent} tokens of ${run.limits.max_tokens}; what was found is in its calls`,
-		});
-		return null;
-	}
-	const over = overspent(draft.run);
+	const over = overTokens(draft.run) ?? overspent(draft.run);
 	if (over !== null) {
 		rest(draft, "failed", over);
 		return null;
