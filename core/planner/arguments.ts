@@ -88,7 +88,7 @@ function refused(field: string, issue: Issue, error: string, expected: string, h
 }
 
 /** How deep brackets nest outside of strings. On text that is no JSON it may overstate, never understate what parses. */
-function textDepth(text: string): number {
+export function textDepth(text: string): number {
 	let depth = 0;
 	let most = 0;
 	let quoted = false;

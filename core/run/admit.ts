@@ -17,13 +17,13 @@ import type { PlannedCall } from "../ports.ts";
 import type { FieldError } from "../refusal.ts";
 import type { CompiledTool } from "../registry/register.ts";
 import { unaffordable } from "./budget.ts";
-import { admitCallerCall, callerFunction } from "./caller-call.ts";
+import { admitCallerCall, callerFunction, isCallerToolId } from "./caller-call.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { iso } from "./kit.ts";
 import type { RecordedCall } from "./recording.ts";
 import { field, refuse, refuseCut } from "./refuse.ts";
-import { endAsRecorded, judgeReplay } from "./replay.ts";
+import { endAsRecorded, judgeReplay, notRecorded, replayCallerCall } from "./replay.ts";
 import { scopeOf } from "./scope.ts";
 import type { CallRecord, ExposedTool, World } from "./state.ts";
 import { scopeOfCall, taintFlags, taintOf } from "./taint-of.ts";
@@ -46,6 +46,10 @@ export function admit(draft: Draft, planned: PlannedCall, index: number, admissi
 			field("", "too_large", `at most ${CALLS_PER_TURN_MAX} calls in one turn`, "send fewer calls"),
 		]);
 	}
+	const { recorded } = admission;
+	const replayed = draft.run.replay !== undefined && recorded !== null;
+	if (replayed && isCallerToolId(recorded.tool_id))
+		return replayCallerCall(draft, call, recorded, planned.arguments, admission.cut);
 	const own = exposed === undefined ? callerFunction(draft.run, draft.exposure, planned.name) : undefined;
 	if (own !== undefined) return admitCallerCall(draft, call, own, planned.arguments, admission.cut);
 	if (exposed === undefined)
@@ -62,6 +66,9 @@ export function admit(draft: Draft, planned: PlannedCall, index: number, admissi
 	if (permitted.decision === "deny") {
 		return refuse(draft, call, "policy", "unknown_tool", [unknownTool(planned.name)], permitted.reason);
 	}
+	// Another tool has the function's name today: the arguments were not meant for it.
+	if (replayed && recorded.tool_id !== exposed.tool_id)
+		return notRecorded(draft, identified, "the recorded call was of another tool");
 	if (admission.cut) return refuseCut(draft, identified);
 	return judge(draft, identified, tool, planned.arguments, admission, permitted);
 }

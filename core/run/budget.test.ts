@@ -63,3 +63,17 @@ describe("the sum", () => {
 		expect(run.state?.run).toMatchObject({ status: "failed", error: { code: "cost_budget" } });
 	});
 });
+
+describe("a budget of tokens", () => {
+	it("that is used up stays so: the user's next words ask no planner", () => {
+		const run = new SampleRun();
+		const limits = { turns: 20, turn_timeout_ms: 120_000, session_timeout_ms: 600_000, max_tokens: 10 };
+		run.create({ planner: { kind: "openai", model: null }, limits });
+		run.decide([], { usage: { prompt_tokens: 8, completion_tokens: 3 } });
+		expect(run.state?.run).toMatchObject({ status: "failed", error: { code: "token_budget" } });
+		run.effects.length = 0;
+		run.step({ kind: "said", content: "go on", world: run.world() });
+		expect(run.state?.run).toMatchObject({ status: "failed", error: { code: "token_budget" } });
+		expect(run.effects).toEqual([]);
+	});
+});

@@ -7,18 +7,25 @@ import { canonicalJson, type JsonObject, own } from "../json.ts";
 import { readArguments } from "../planner/arguments.ts";
 import { validCall } from "../planner/repair-guard.ts";
 import type { FieldError } from "../refusal.ts";
+import type { Locale } from "../registry/explain-words.ts";
 import { importSchema } from "../registry/import-schema.ts";
 import { compileValidator } from "../registry/validator.ts";
 import { definitionsOf } from "./caller-functions.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
-import { iso } from "./kit.ts";
+import { iso, type Kit } from "./kit.ts";
 import { refuse, refuseCut } from "./refuse.ts";
 import type { CallerFunction, CallRecord, Exposure, RunRecord, RunState } from "./state.ts";
 import type { CallerCall } from "./view.ts";
 
 /** No tool id begins so (`TOOL_ID`): no record of such a call can be read as one of a governed tool. */
-const callerToolId = (name: string): string => `caller:${name}`;
+const PREFIX = "caller:";
+const callerToolId = (name: string): string => PREFIX + name;
+export const isCallerToolId = (tool_id: string): boolean => tool_id.startsWith(PREFIX);
+
+/** What names exactly this call of a caller's function, in this run and in a replay of it. */
+export const callerInputHash = ({ tenant_salt, digest }: Kit, name: string, args: JsonObject): string =>
+	digest(canonicalJson({ v: 1, tenant_salt, caller_function: name, arguments: args }));
 
 /** The offered function of that name. The caller looks first whether a governed one has it. */
 export const callerFunction = (run: RunRecord, exposure: Exposure | null, name: string): CallerFunction | undefined =>
@@ -38,14 +45,13 @@ export function admitCallerCall(
 	const { value } = read;
 	const given: CallRecord = { ...named, arguments: value, arguments_text: text };
 	const validate = validatorOf(definition);
-	const errors = validate?.(value) ?? [];
+	const errors = validate?.(value, draft.run.locale) ?? [];
 	if (errors.length > 0) return refuse(draft, given, "normalize", "validation_failed", errors);
 	draft.set({ repair_guard: validCall(draft.run.repair_guard, call.function_name) });
-	const bound = { v: 1, tenant_salt: draft.kit.tenant_salt, caller_function: definition.name, arguments: value };
 	const waiting: CallRecord = {
 		...given,
 		frozen: value,
-		input_hash: draft.kit.digest(canonicalJson(bound)),
+		input_hash: callerInputHash(draft.kit, definition.name, value),
 		state: "AWAITING_CALLER",
 		notes: validate === null ? ["the arguments were not checked against the function's schema"] : [],
 	};
@@ -57,7 +63,7 @@ export function admitCallerCall(
 	return told;
 }
 
-type Validate = (args: JsonObject) => FieldError[];
+type Validate = (args: JsonObject, locale?: Locale) => FieldError[];
 const validators = new WeakMap<CallerFunction, { readonly validate: Validate | null }>();
 
 /**
@@ -71,7 +77,7 @@ function validatorOf(definition: CallerFunction): Validate | null {
 	if (typeof own(source, "$schema") === "string") delete source.$schema;
 	const imported = importSchema(source, "");
 	const compiled = imported.errors.length > 0 ? null : compileValidator(imported.schema);
-	const validate: Validate | null = compiled === null ? null : (args) => compiled(args);
+	const validate: Validate | null = compiled === null ? null : (args, locale) => compiled(args, locale);
 	validators.set(definition, { validate });
 	return validate;
 }

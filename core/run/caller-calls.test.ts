@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Json, JsonObject } from "../json.ts";
 import { definitionsOf } from "./caller-functions.ts";
-import { SampleRun } from "./sample-run.ts";
+import { CALLER, SampleRun } from "./sample-run.ts";
 import type { CallerFunction, CallRecord } from "./state.ts";
 
 const weather: CallerFunction = {
@@ -93,6 +93,15 @@ describe("a call of the caller's function", () => {
 			expect(callOf(run, name).refusal?.reason, reason).toBe(reason);
 			expect(run.state?.run).toMatchObject({ status: "planning", turn: 2 });
 		}
+	});
+
+	it("is refused in the run's language, as a governed one is", () => {
+		const run = new SampleRun();
+		run.create({ planner: { kind: "openai", model: null }, caller_functions: [weather], locale: "zh" });
+		run.decide([["weather", "c1", { town: "Bern" }]]);
+		const words = callOf(run, "weather").refusal?.errors.map(({ error }) => error) ?? [];
+		expect(words).not.toEqual([]);
+		for (const one of words) expect(one).toMatch(/\p{Script=Han}/u);
 	});
 
 	it("of a schema that is not read here is handed out with a note that says so", () => {
@@ -208,6 +217,20 @@ describe("an answer", () => {
 		expect(answer(run, [[call.tool_call_id, "rain"]]).problem).toMatchObject({ status: 409, code: "run_finished" });
 		expect(evidence(run).at(-1)).toMatchObject({ outcome: "unknown", tool_id: "caller:weather" });
 		expect(evidence(run).at(-1)?.does_not_prove).toEqual(["that the caller ran it", "that it did not"]);
+	});
+
+	it("is the caller's to give, and no other person's once the run has ended", () => {
+		const run = begun();
+		run.decide([["weather", "c1", { city: "Bern" }]]);
+		run.step({ kind: "cancelled", by: "someone", world: run.world() });
+		const call = callOf(run, "weather");
+		const word = { kind: "outcome_stated", call, result: "sun", reason: "I saw it", by: CALLER } as const;
+		for (const outcome of ["happened", "not_happened"] as const)
+			expect(run.step({ ...word, outcome, world: run.world() })).toMatchObject({
+				problem: { status: 403, code: "forbidden" },
+				rows: [],
+			});
+		expect(callOf(run, "weather")).toMatchObject({ state: "OUTCOME_UNKNOWN", result: null });
 	});
 
 	it("late suspends the run, and is taken when it comes; a timer that rings early, or twice, changes nothing", () => {

@@ -65,27 +65,36 @@ export function approvalDecided(draft: Draft, event: ApprovalDecided): StepProbl
 		advance(draft, event.world);
 		return null;
 	}
-	// The clock of a turn that rested for this word begins anew with it: approved in its last millisecond, the call would be
-	// cut at once and a write's outcome be unknown; after it, nothing of what was approved could start at all.
-	const { clocks, status } = draft.run;
-	if (status === "awaiting_approval" || status === "awaiting_caller")
-		draft.set({ clocks: { ...clocks, turn_spent_ms: 0 } });
+	beginAnew(draft);
 	const pending: CallRecord = { ...call, state: "PENDING" };
 	draft.call(pending);
-	if (draft.sessionLeft() < TOOL_TIMEOUT_MIN_MS) {
-		// No time to act in: the break point comes now, with the grant unspent; what was approved starts on resume.
-		rest(draft, "suspended", {
-			code: "session_timeout",
-			message: "the session's time is spent; resume to go on from here",
-		});
-		return null;
-	}
+	if (suspendedForTime(draft)) return null;
 	start(draft, pending, event.world);
 	const after = draft.calls.get(call.tool_call_id);
 	advance(draft, event.world);
 	if (after?.state !== "REFUSED") return null;
 	const detail = `the approval came too late: ${after.refusal?.reason ?? "refused"} when it was judged again; nothing was executed`;
 	return problem(409, "approval_superseded", detail);
+}
+
+/**
+ * The clock of a turn that rested for this word begins anew with it: approved in its last millisecond, the call would be
+ * cut at once and a write's outcome be unknown; after it, nothing of what was approved could start at all.
+ */
+function beginAnew(draft: Draft): void {
+	const { clocks, status } = draft.run;
+	if (status === "awaiting_approval" || status === "awaiting_caller")
+		draft.set({ clocks: { ...clocks, turn_spent_ms: 0 } });
+}
+
+/** No time to act in: the break point comes now, with a grant unspent; what may run starts on resume. */
+function suspendedForTime(draft: Draft): boolean {
+	if (draft.sessionLeft() >= TOOL_TIMEOUT_MIN_MS) return false;
+	rest(draft, "suspended", {
+		code: "session_timeout",
+		message: "the session's time is spent; resume to go on from here",
+	});
+	return true;
 }
 
 /** A denial is final in this run: the same tool with the same input is refused when it is asked again (decision 14). */
@@ -177,6 +186,11 @@ export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem
 	const parent = draft.calls.get(call.parent_call_id ?? "");
 	if (parent?.child?.tool_call_id === call.tool_call_id)
 		draft.call({ ...parent, child: { ...parent.child, tool_call_id } });
+	// What policy lets pass as edited starts now, like what was approved.
+	if (judged.state === "PENDING") {
+		beginAnew(draft);
+		if (suspendedForTime(draft)) return null;
+	}
 	advance(draft, event.world);
 	return null;
 }

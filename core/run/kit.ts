@@ -5,6 +5,7 @@ import type { ConcurrencyClass } from "../invoke/fair-queue.ts";
 import type { Digest } from "../json.ts";
 import type { StoredMessage } from "../planner/conversation.ts";
 import type { CompiledTool } from "../registry/register.ts";
+import type { RecordedCall } from "./recording.ts";
 import type { CallRecord } from "./state.ts";
 
 export type UrlVerdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
@@ -23,6 +24,8 @@ export type Kit = {
 	readonly past: {
 		readonly callsOf: (turn: number) => readonly CallRecord[];
 		readonly messages: () => readonly StoredMessage[];
+		/** A replay's: what the planner of the recorded run was told of the calls of its n-th decision, from 0. */
+		readonly told?: (n: number) => readonly (RecordedCall | null)[];
 	};
 	/** Keeps a reader of masked evidence from guessing short inputs from their hash (decision 26). */
 	readonly tenant_salt: string;

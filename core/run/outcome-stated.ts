@@ -6,9 +6,17 @@ import type { OutcomeStated } from "./event.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import type { CallRecord, World } from "./state.ts";
 
+/** What became of them is nothing that a person here can say: the evidence would have it that a caller or a recording said so. */
+const WHOSE = {
+	caller: "it was the caller's own to run, and only the caller answers for it",
+	recorded: "its end is that of the recorded run; state the outcome there",
+} as const;
+
 export function outcomeStated(draft: Draft, event: OutcomeStated): StepProblem | null {
 	const call = draft.calls.get(event.call.tool_call_id) ?? event.call;
 	if (event.by.kind !== "user") return { status: 403, code: "forbidden", detail: "only a person may state an outcome" };
+	if (call.source === "caller" || call.source === "recorded")
+		return { status: 403, code: "forbidden", detail: `this run did not invoke the call: ${WHOSE[call.source]}` };
 	if (call.state !== "OUTCOME_UNKNOWN") {
 		return {
 			status: 409,

@@ -4,10 +4,11 @@ import { fillText } from "../planner/placeholders.ts";
 import type { PlannerDecision } from "../ports.ts";
 import { admit } from "./admit.ts";
 import { advance } from "./advance.ts";
-import { chargePlanner, overspent } from "./budget.ts";
+import { chargePlanner, overspent, overTokens } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Compacting, PlanFailed, Planned } from "./event.ts";
+import { denyAsRecorded } from "./replay.ts";
 import type { CallRecord } from "./state.ts";
 import { openTurn, refreshExposure, rest } from "./turn.ts";
 
@@ -33,15 +34,7 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
 	spend(draft, decision.usage);
 	if (run.planner.kind === "scripted") draft.set({ script: { ...run.script, at: run.script.at + 1 } });
-	const spent = draft.run.usage.prompt_tokens + draft.run.usage.completion_tokens;
-	if (run.limits.max_tokens > 0 && spent > run.limits.max_tokens) {
-		rest(draft, "failed", {
-			code: "token_budget",
-			message: `the run used ${spent} tokens of ${run.limits.max_tokens}; what was found is in its calls`,
-		});
-		return null;
-	}
-	const over = overspent(draft.run);
+	const over = overTokens(draft.run) ?? overspent(draft.run);
 	if (over !== null) {
 		rest(draft, "failed", over);
 		return null;
@@ -74,33 +67,33 @@ function keepCompaction(draft: Draft, compacted: Compacting | undefined): void {
 function answer(draft: Draft, event: Planned): StepProblem | null {
 	const { decision } = event;
 	const content = decision.content ?? "";
-	const filled = event.results === null ? ({ ok: true, value: content } as const) : fillText(content, event.results);
+	// A recorded answer is filled already: what looks like a placeholder in it came out of a result.
+	const plain = event.results === null || event.recorded !== undefined;
+	const filled = plain ? ({ ok: true, value: content } as const) : fillText(content, event.results);
 	if (!filled.ok) {
 		rest(draft, "failed", { code: "bad_placeholder", message: filled.message });
 		return null;
 	}
 	const text = filled.value;
-	draft.message({ turn: draft.run.turn, role: "assistant", content: text });
-	if (decision.finish_reason !== "stop" && decision.finish_reason !== "tool_calls") {
-		rest(draft, "failed", {
-			code: "truncated_output",
-			message: `the planner's answer was cut off (${decision.finish_reason})`,
-		});
-		return null;
-	}
-	if (event.call_as_text) return correct(draft, event);
-	if (text.trim() === "") {
-		rest(draft, "failed", { code: "planner_empty", message: "the planner answered with nothing" });
-		return null;
-	}
-	if (draft.run.queued.length > 0) {
+	const whole = decision.finish_reason === "stop" || decision.finish_reason === "tool_calls";
+	draft.message({ turn: draft.run.turn, role: "assistant", content: text, ...(whole ? {} : { cut: true }) });
+	if (whole && event.call_as_text) return correct(draft, event);
+	const { finish_reason } = decision;
+	const none = whole
+		? text.trim() === ""
+			? { code: "planner_empty", message: "the planner answered with nothing" }
+			: null
+		: { code: "truncated_output", message: `the planner's answer was cut off (${finish_reason})` };
+	// Where the recorded run failed and its user went on all the same, the replay goes on with them.
+	const ends = none !== null && draft.run.replay === undefined;
+	if (draft.run.queued.length > 0 && !ends) {
 		for (const queued of draft.run.queued) draft.message({ turn: draft.run.turn, role: "user", content: queued });
 		draft.set({ queued: [] });
 		openTurn(draft, event.world);
 		return null;
 	}
-	draft.set({ answer: text });
-	rest(draft, "completed", null);
+	if (none === null) draft.set({ answer: text });
+	rest(draft, none === null ? "completed" : "failed", none);
 	return null;
 }
 
@@ -121,6 +114,7 @@ function open(draft: Draft, event: Planned): StepProblem | null {
 	const calls: CallRecord[] = decision.tool_calls.map((call, index) =>
 		admit(draft, call, index, { world, results, cut, recorded: recorded?.[index] ?? null }),
 	);
+	denyAsRecorded(draft, calls);
 	draft.message({
 		turn: draft.run.turn,
 		role: "assistant",

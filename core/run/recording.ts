@@ -20,6 +20,8 @@ export type RecordedCall = {
 	readonly result: unknown;
 	readonly error: CallRecord["error"];
 	readonly notes: readonly string[];
+	/** What rules call its result (`taint-of.ts`); null where nobody but Belay speaks, absent in an older recording. */
+	readonly taint_label?: string | null;
 };
 
 /** One decision of a recording. */
@@ -29,6 +31,8 @@ export type RecordedTurn = {
 	readonly calls: readonly (RecordedCall | null)[];
 	/** What the user said before the next decision. */
 	readonly said: readonly string[];
+	/** Of a replay's recording: what the planner that decided all of this was told of the calls, when `calls` is not that. */
+	readonly told?: readonly (RecordedCall | null)[];
 };
 
 /** How a run plays a recording. */
@@ -46,11 +50,13 @@ const UNREADABLE = "{";
 /**
  * @param message the assistant's, as the run stored it
  * @param calls of its turn, in any order
+ * @param labelOf what rules call a call's result
  */
 export function recordedTurn(
 	message: StoredMessage,
 	calls: readonly CallRecord[],
 	said: readonly string[],
+	labelOf: (call: CallRecord) => string | null,
 ): RecordedTurn {
 	const known = new Map(calls.map((call) => [call.tool_call_id, call]));
 	const asked = message.tool_calls ?? [];
@@ -68,7 +74,7 @@ export function recordedTurn(
 		// Why it was cut is not on record; that nothing of it may run is.
 		...(message.cut === true ? { finish_reason: "cut_off" } : {}),
 	};
-	return { decision, calls: asked.map(({ tool_call_id }) => recordedCall(known, tool_call_id)), said };
+	return { decision, calls: asked.map(({ tool_call_id }) => recordedCall(known, tool_call_id, labelOf)), said };
 }
 
 /** The planner's own text; null where it sent none, which stands for `{}`. */
@@ -78,7 +84,11 @@ function argumentsOf(call: CallRecord | undefined): string | null {
 }
 
 /** An edited call lives on under another id, and the last of them has the end. */
-function recordedCall(known: ReadonlyMap<string, CallRecord>, tool_call_id: string): RecordedCall | null {
+function recordedCall(
+	known: ReadonlyMap<string, CallRecord>,
+	tool_call_id: string,
+	labelOf: (call: CallRecord) => string | null,
+): RecordedCall | null {
 	const asked = known.get(tool_call_id);
 	if (asked === undefined) return null;
 	let last = asked;
@@ -92,6 +102,7 @@ function recordedCall(known: ReadonlyMap<string, CallRecord>, tool_call_id: stri
 		result,
 		error,
 		notes,
+		taint_label: labelOf(last),
 	};
 }
 

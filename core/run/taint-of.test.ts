@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { TAINT_SOURCES_MAX_CHARS } from "../data/taint.ts";
 import { compileExpression } from "../expression.ts";
+import type { JsonObject } from "../json.ts";
 import { compileTool } from "../registry/compile.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
 import { sampleTool } from "../registry/sample-tool.ts";
 import type { Draft } from "./draft.ts";
+import type { Kit } from "./kit.ts";
+import type { RecordedCall } from "./recording.ts";
 import { SampleRun } from "./sample-run.ts";
 import type { CallRecord } from "./state.ts";
 import { taintFlags, taintLabel, taintOf } from "./taint-of.ts";
@@ -27,14 +30,20 @@ function labels(
 	calls: CallRecord[],
 	kind = "external",
 	words: { turn: number; role: string; content: string }[] = [],
+	args: JsonObject = { to: IBAN },
+	more: { replay?: object; script?: object; told?: Kit["past"]["told"] } = {},
 ): string[] {
 	const tools = new Map([page, clock].map((version) => [version.definition_hash, compileTool(version)]));
 	const kit = {
 		tool: (hash: string) => tools.get(hash),
-		past: { callsOf: (turn: number) => calls.filter((call) => call.turn === turn), messages: () => words },
+		past: {
+			callsOf: (turn: number) => calls.filter((call) => call.turn === turn),
+			messages: () => words,
+			told: more.told,
+		},
 	};
-	const run = { planner: { kind }, principal: { kind: "user" } };
-	return taintOf({ kit, run } as unknown as Draft, 3, { to: IBAN });
+	const run = { planner: { kind }, principal: { kind: "user" }, ...more };
+	return taintOf({ kit, run } as unknown as Draft, 3, args);
 }
 
 describe("taintOf", () => {
@@ -56,6 +65,22 @@ describe("taintOf", () => {
 		const answered = { ...said({ text: IBAN }), definition_hash: null, tool_id: "caller:look_up", source: "caller" };
 		expect(labels([answered as CallRecord])).toEqual(["caller:look_up"]);
 		expect(labels([{ ...answered, source: "live" } as CallRecord])).toEqual([]);
+		expect(labels([{ ...answered, source: "recorded" } as CallRecord])).toEqual(["caller:look_up"]);
+	});
+
+	it("finds short values in JSON that came as text, as a caller's library answers", () => {
+		const args = { account: "4711-08" };
+		const answered = (result: string): CallRecord =>
+			({ ...said(result), definition_hash: null, tool_id: "caller:look_up", source: "caller" }) as CallRecord;
+		const twice = JSON.stringify({ body: JSON.stringify([{ account: "471108" }]) });
+		for (const text of ['{"account":"4711-08"}', ' [{"account": 471108}]', twice])
+			expect(labels([answered(text)], "external", [], args)).toEqual(["caller:look_up"]);
+		expect(labels([said({ body: '{"account":"4711-08"}' })], "external", [], args)).toEqual(["http:page"]);
+		expect(labels([answered('{"account":"4711-09"}')], "external", [], args)).toEqual([]);
+		expect(labels([answered("{not json")], "external", [], args)).toEqual([]);
+		// hidden deeper than anybody walks
+		const deep = `${"[".repeat(100_000)}"4711-08"${"]".repeat(100_000)}`;
+		expect(labels([answered(deep)], "external", [], args)).toEqual(["caller:look_up"]);
 	});
 
 	it("takes errors, notes and long members' names for the tool's words, and short names for a schema's", () => {
@@ -76,6 +101,21 @@ describe("taintOf", () => {
 		expect(labels([much, said("nothing", 1)])).toEqual(["http:page"]);
 		const artifact = said({ artifact_id: "art_1", preview: {} });
 		expect([labels([artifact]), labels([artifact], "openai")]).toEqual([["http:page"], []]);
+	});
+
+	it("in a replay looks at what the recorded run was told as well, and at nothing that was still to come", () => {
+		const call = {
+			result: { text: IBAN },
+			error: null,
+			notes: [],
+			taint_label: "http:page",
+		} as unknown as RecordedCall;
+		const replay = { mode: "live" };
+		const told = (at: number) => (n: number) => (n === at ? [null, call] : []);
+		const found = (at: number) =>
+			labels([said({ text: "" })], "scripted", [], { to: IBAN }, { replay, script: { at: 3 }, told: told(at) });
+		// the third decision is played, so two were before it
+		expect([0, 1, 2, 3].map(found)).toEqual([["http:page"], ["http:page"], [], []]);
 	});
 
 	it("names servers of others by the server, and no more labels in evidence than fit", () => {

@@ -9,10 +9,14 @@
 import { TAINT_SOURCES_MAX_CHARS, type Taint, taint } from "../data/taint.ts";
 import type { Scope } from "../expression.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../json.ts";
+import { JSON_DEPTH_MAX } from "../limits.ts";
+import { textDepth } from "../planner/arguments.ts";
 import type { CompiledTool } from "../registry/compile.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
 import type { Draft } from "./draft.ts";
 import { isModel } from "./is-model.ts";
+import type { Kit } from "./kit.ts";
+import type { RecordedCall } from "./recording.ts";
 import { scopeOf } from "./scope.ts";
 import type { CallRecord } from "./state.ts";
 
@@ -40,10 +44,12 @@ export function taintOf(draft: Draft, turn: number, args: JsonObject): string[] 
 }
 
 /** What a call's result is called; null where nobody but Belay speaks. A caller's function is `caller:<name>`, its word anybody's. */
-function labelOf(draft: Draft, { source, tool_id, definition_hash }: CallRecord): string | null {
-	if (source === "caller") return tool_id;
-	if (definition_hash === null) return null;
-	const { descriptor } = draft.kit.tool(definition_hash).version;
+export function labelOf(
+	{ kit }: { readonly kit: Pick<Kit, "tool"> },
+	{ source, tool_id, definition_hash }: CallRecord,
+): string | null {
+	if (definition_hash === null) return source === "caller" || source === "recorded" ? tool_id : null;
+	const { descriptor } = kit.tool(definition_hash).version;
 	return descriptor.implementation.kind === "builtin" ? null : taintLabel(descriptor);
 }
 
@@ -70,33 +76,56 @@ function trusted(draft: Draft): string[] {
 function sources(draft: Draft, turn: number): { label: string; strings: string[]; cut: boolean }[] {
 	const found = new Map<string, Source>();
 	let room = TAINT_SOURCES_MAX_CHARS;
-	for (let before = turn - 1; before > 0; before--) {
-		for (const call of draft.kit.past.callsOf(before)) {
-			const label = call.refusal === null ? labelOf(draft, call) : null;
-			if (label === null) continue;
-			const source = found.get(label) ?? { strings: [], cut: false };
-			found.set(label, source);
-			if (room > 0) room -= gather([call.result as Json, detail(call), [...call.notes]], source.strings);
-			else source.cut = true;
-			// A planner outside can read the whole of what the run itself keeps only a preview of.
-			source.cut ||= draft.run.planner.kind === "external" && isArtifact(call.result);
-		}
-	}
+	const external = draft.run.planner.kind === "external";
+	const add = (label: string | null, call: Told, whole = external): void => {
+		if (label === null) return;
+		const source = found.get(label) ?? { strings: [], cut: false };
+		found.set(label, source);
+		if (room > 0) {
+			const size = gather([call.result as Json, detail(call), [...call.notes]], source.strings);
+			room -= size;
+			source.cut ||= size === TOO_DEEP;
+		} else source.cut = true;
+		// A planner outside can read the whole of what the run itself keeps only a preview of.
+		source.cut ||= whole && isArtifact(call.result);
+	};
+	const { past } = draft.kit;
+	for (let before = turn - 1; before > 0; before--)
+		for (const call of past.callsOf(before)) add(call.refusal === null ? labelOf(draft, call) : null, call);
+	// Who decided what a replay plays had read the recorded run's results, whatever the tools say today.
+	if (draft.run.replay !== undefined && past.told !== undefined)
+		for (let n = draft.run.script.at - 2; n >= 0; n--)
+			for (const call of past.told(n)) if (call !== null) add(call.taint_label ?? null, call, true);
 	return [...found].map(([label, source]) => ({ label, ...source }));
 }
 
+type Told = Pick<RecordedCall, "result" | "error" | "notes">;
+
 /** An upstream's error is told to the planner too. Belay's own codes are not looked at. */
-const detail = ({ error }: CallRecord): Json =>
-	error === null ? null : [error.message, (error.detail ?? null) as Json];
+const detail = ({ error }: Told): Json => (error === null ? null : [error.message, (error.detail ?? null) as Json]);
 
 const isArtifact = (result: unknown): boolean => isJsonObject(result) && own(result, "artifact_id") !== undefined;
+
+const TOO_DEEP = Number.POSITIVE_INFINITY;
+
+function jsonIn(text: string): Json | undefined {
+	try {
+		return JSON.parse(text) as Json;
+	} catch {
+		return undefined;
+	}
+}
 
 /** Every text in a value, numbers written out and long members' names among them; answers how much that was. */
 function gather(value: Json | undefined, into: string[]): number {
 	if (typeof value === "number") return gather(String(value), into);
 	if (typeof value === "string") {
 		into.push(value);
-		return value.length;
+		// A caller's function and many a server answer JSON as text: a planner reads its values one by one, and so must this.
+		const inner = /^\s*[[{]/.test(value) ? jsonIn(value) : undefined;
+		if (inner === undefined) return value.length;
+		// Nested deeper than anything honest: not walked, so any leaf may be meant.
+		return textDepth(value) > JSON_DEPTH_MAX ? TOO_DEEP : value.length + gather(inner, into);
 	}
 	if (typeof value !== "object" || value === null) return 0;
 	let size = 0;

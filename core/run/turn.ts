@@ -9,7 +9,7 @@ import { observe } from "../planner/loop-guard.ts";
 import { toolMessage } from "../planner/tool-message.ts";
 import { judgeTool } from "../policy/permits.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
-import { overspent } from "./budget.ts";
+import { overspent, overTokens } from "./budget.ts";
 import { awaitCaller, endCallerCalls } from "./caller-call.ts";
 import { definitionsOf } from "./caller-functions.ts";
 import type { Draft } from "./draft.ts";
@@ -85,7 +85,8 @@ export function openTurn(draft: Draft, world: World): void {
 		return;
 	}
 	refreshExposure(draft, world);
-	const over = overspent(run, true);
+	// A run that ended at its limit is not asked on by its user's next words: each of them would cost a turn beyond it.
+	const over = overTokens(run) ?? overspent(run, true);
 	if (over !== null) {
 		rest(draft, "failed", over);
 		return;

@@ -2,9 +2,10 @@
  * What a caller says to a run, as its event. Its answers to calls of its own functions are only the run's principal's to give:
  * a person who may steer a run does not speak for the machine that runs its functions. Used by the AgentRun object.
  */
+import { canonicalJson, wellFormed } from "#core/json.ts";
 import { mayAnswer } from "#core/policy/run-access.ts";
 import type { RunView } from "#core/run/view.ts";
-import type { AgentRunApi, Problem, Reply, Say } from "./api.ts";
+import type { AgentRunApi, AnswerCalls, Problem, Reply, Say } from "./api.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import type { Runtime } from "./runtime.ts";
 import { sha256 } from "./signing.ts";
@@ -21,10 +22,25 @@ export async function answerCalls(
 	const { content, caller_functions } = ask;
 	const system = newInstructions(runtime.store, ask.system);
 	const answers = ask.answers.map((one) => ({ ...one, call: runtime.store.call(one.tool_call_id) ?? null }));
-	const { problem } = runtime.step({ kind: "answered", answers, content, caller_functions, system, world });
+	const key = answersKey(ask.answers);
+	const words = sha256(content ?? "");
+	const { problem, rows } = runtime.step(
+		{ kind: "answered", answers, content, caller_functions, system, world },
+		{ after: () => content !== null && runtime.store.rememberRequest(key, words, 0) },
+	);
 	if (problem !== null) return refusal(problem);
+	// The answers once more: words that came with them are said already, others are new and must not be lost.
+	if (rows.length === 0 && content !== null && runtime.store.request(key)?.hash !== words) {
+		const refused = await sayWords(runtime, { ...ask, content, idempotency_key: `${key}:${words}` });
+		if (refused !== null) return refused;
+	}
 	return { ok: true, value: runView(runtime.state ?? found, runtime.store, runtime.recent.list()) };
 }
+
+const answersKey = (answers: AnswerCalls["answers"]): string => {
+	const pairs = answers.map(({ tool_call_id, content }) => [tool_call_id, wellFormed(content)]);
+	return `answer:${sha256(canonicalJson(pairs.sort(([a = ""], [b = ""]) => (a < b ? -1 : 1))))}`;
+};
 
 /** The user's words, once per key; null when the run has them. */
 export async function sayWords(runtime: Runtime, ask: Say): Promise<{ ok: false; problem: Problem } | null> {

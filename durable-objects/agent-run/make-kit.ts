@@ -5,6 +5,7 @@ import type { RandomBytes } from "#core/ids.ts";
 import { judgeUrl } from "#core/normalize/address-guard.ts";
 import type { Kit } from "#core/run/kit.ts";
 import { definition } from "./definitions.ts";
+import { toldOf } from "./record.ts";
 import { sha256, tenantKeys } from "./signing.ts";
 import type { RunStore } from "./store.ts";
 
@@ -23,6 +24,20 @@ export const random: RandomBytes = (n) => {
 	return pool.slice(taken - n, taken);
 };
 
+/** One per store: a step must not pay for it. */
+const pasts = new WeakMap<RunStore, Kit["past"]>();
+function pastOf(store: RunStore): Kit["past"] {
+	const known = pasts.get(store);
+	if (known !== undefined) return known;
+	const past: Kit["past"] = {
+		callsOf: (turn) => store.callsOf(turn),
+		messages: () => store.messages(),
+		told: (n) => toldOf(store.script(n)),
+	};
+	pasts.set(store, past);
+	return past;
+}
+
 export function makeKit(
 	env: Env,
 	own: Pick<Kit, "boot_id" | "takePlace"> & { readonly tenant_id: string; readonly store: RunStore },
@@ -36,7 +51,7 @@ export function makeKit(
 		digest: sha256,
 		sign: keys.sign,
 		tool: (definition_hash) => definition(store, definition_hash),
-		past: store,
+		past: pastOf(store),
 		judgeUrl: (url) => {
 			const parts = parseUrl(url);
 			if (parts === undefined) return { ok: false, reason: "not_a_url" };

@@ -344,12 +344,20 @@ describe("what can be replayed", () => {
 	});
 
 	it("once per Idempotency-Key, and in one of two modes", async () => {
-		const source = await managed(calls(["c1", "find", { q: "x" }]), answer("seen"));
+		const more = calls(["c2", "pay", { to: "A", amount: 1 }]);
+		const source = await managed(calls(["c1", "find", { q: "x" }]), answer("seen"), more);
 		const key = { "idempotency-key": crypto.randomUUID() };
 		const first = await replay(source.run_id, undefined, tenant.operator, key);
 		const second = await replay(source.run_id, { mode: "recorded" }, tenant.operator, key);
 		expect([first.status, second.body.run_id]).toEqual([201, first.body.run_id]);
 		expect(first.headers.get("location")).toBe(`/v1/runs/${first.body.run_id}`);
+		const path = `/v1/runs/${source.run_id}/messages`;
+		const asks = await call("POST", path, { content: "and?" }, tenant.operator, { prefer: "wait=20" });
+		expect(asks.body.status).toBe("awaiting_approval");
+		const third = await replay(source.run_id, undefined, tenant.operator, key);
+		expect([third.status, third.body.run_id]).toEqual([201, first.body.run_id]);
+		expect((await replay(source.run_id)).body.code).toBe("not_replayable");
+		await call("POST", `/v1/runs/${source.run_id}/cancel`, undefined, tenant.operator);
 		const other = await replay(source.run_id, { mode: "live" }, tenant.operator, key);
 		expect([other.status, other.body.code]).toEqual([409, "idempotency_conflict"]);
 		const refused: [unknown, string][] = [

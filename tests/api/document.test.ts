@@ -23,6 +23,12 @@ describe("openapi.json", () => {
 		expect(served.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort());
 	});
 
+	it("names the header by which a chat goes on with a run", async () => {
+		const { body } = await call("GET", "/openapi.json");
+		const { parameters } = body.paths["/v1/chat/completions"].post;
+		expect(parameters).toContainEqual(expect.objectContaining({ name: "belay-run-id", in: "header", required: false }));
+	});
+
 	it("has no reference that leads nowhere, and no path parameter undeclared", async () => {
 		const { body, text } = await call("GET", "/openapi.json");
 		const references = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => target ?? "");

@@ -311,3 +311,77 @@ describe("a caller that does not answer", () => {
 		expect(second.choices[0]?.message.content).toBe("noon");
 	});
 });
+
+describe("answers whose own answer was lost", () => {
+	it("sent again with other words say these, once", async () => {
+		const model = await scriptModel(calls("weather", { city: "Bern" }), says("rain"), says("stopped"), says("again"));
+		const messages: Message[] = [user("how is it outside?")];
+		const first = await openai.chat.completions.create({ model, messages, tools });
+		const [id = ""] = idsOf(first.choices[0]?.message);
+		messages.push(first.choices[0]?.message as Message, tool(id, "rain"));
+		const text = async (...more: Message[]) =>
+			(await openai.chat.completions.create({ model, messages: [...messages, ...more], tools })).choices[0]?.message
+				.content;
+		expect(await text()).toBe("rain");
+		expect(await text()).toBe("rain");
+		expect(await text(user("stop!"))).toBe("stopped");
+		await abortAllDurableObjects();
+		expect(await text(user("stop!"))).toBe("stopped");
+		expect(await text()).toBe("stopped");
+		const asked = await modelAsked(model);
+		expect(asked).toHaveLength(3);
+		expect(asked[2].body.messages.at(-1)).toMatchObject({ role: "user", content: "stop!" });
+	});
+
+	it("sent again with the words that came with them say nothing new", async () => {
+		const model = await scriptModel(calls("weather", { city: "Bern" }), says("rain"), says("again"));
+		const messages: Message[] = [user("how is it outside?")];
+		const first = await openai.chat.completions.create({ model, messages, tools });
+		const [id = ""] = idsOf(first.choices[0]?.message);
+		messages.push(first.choices[0]?.message as Message, tool(id, "rain"), user("and now?"));
+		for (let n = 0; n < 2; n++) {
+			const { choices } = await openai.chat.completions.create({ model, messages, tools });
+			expect(choices[0]?.message.content).toBe("rain");
+		}
+		expect(await modelAsked(model)).toHaveLength(2);
+	});
+});
+
+describe("a replay of a run with the caller's tools", () => {
+	it("plays the caller's recorded answer, and hands its arguments to no governed tool that takes the name later", async () => {
+		const model = await scriptModel(callsAll(["rates", { of: "my secret" }], ["find", { q: "x" }]), says("1.1"));
+		const rates = { type: "function" as const, function: { name: "rates" } };
+		const messages: Message[] = [user("what does it cost?")];
+		const first = await openai.chat.completions.create({ model, messages, tools: [rates] });
+		const [id = ""] = idsOf(first.choices[0]?.message);
+		messages.push(first.choices[0]?.message as Message, tool(id, "1.1 EUR"));
+		const last = await openai.chat.completions.create({ model, messages, tools: [rates] });
+		expect(last.choices[0]?.message.content).toBe("1.1");
+		const source = await runOf(runIdOf(id));
+		const later = await ledgerTool(tenant, "rates", READ);
+		for (const mode of ["recorded", "live"]) {
+			const wait = { prefer: "wait=20" };
+			const path = `/v1/runs/${source.run_id}/replay`;
+			const { body: again } = await call("POST", path, { mode }, tenant.operator, wait);
+			expect(again).toMatchObject({ status: "completed", answer: "1.1", caller_calls: [] });
+			expect(again.calls[0]).toMatchObject({
+				tool_id: "caller:rates",
+				state: "COMPLETED",
+				source: "recorded",
+				result: "1.1 EUR",
+				input_hash: source.calls[0].input_hash,
+			});
+			expect(again.calls[1].state).toBe("COMPLETED");
+			const base = `/v1/runs/${again.run_id}/evidence`;
+			const { data } = (await call("GET", base, undefined, tenant.operator)).body;
+			expect(data[0]).toMatchObject({ outcome: "answered", tool_id: "caller:rates", envelope: { source: "recorded" } });
+			const verified = await call("GET", `${base}/verify`, undefined, tenant.operator);
+			expect(verified.body.valid).toBe(true);
+			await abortAllDurableObjects();
+			// and the replay of a replay
+			const twice = await call("POST", `/v1/runs/${again.run_id}/replay`, { mode }, tenant.operator, wait);
+			expect(twice.body.calls[0]).toMatchObject({ tool_id: "caller:rates", source: "recorded", result: "1.1 EUR" });
+		}
+		expect(await ledger(later)).toEqual([]);
+	});
+});

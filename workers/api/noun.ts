@@ -36,7 +36,7 @@ export type RouteSpec<B extends z.ZodType | undefined, Q extends z.ZodType | und
 	readonly body_optional?: true;
 	readonly query?: Q;
 	/** Request headers with a meaning of their own here. */
-	readonly headers?: readonly ("Idempotency-Key" | "Prefer" | "Last-Event-ID")[];
+	readonly headers?: readonly ("Idempotency-Key" | "Prefer" | "Last-Event-ID" | "belay-run-id")[];
 	/** Status -> schema of a JSON answer, or the media type of another one, or null for none. Problems go without saying. */
 	readonly answers: Readonly<Record<number, z.ZodType | string | null>>;
 };

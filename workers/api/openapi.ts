@@ -44,6 +44,7 @@ const problemSchema = z.object({
 names.add(problemSchema, { id: "Problem" });
 
 const HEADER_TEXT = {
+	"belay-run-id": "the run to go on with; every answer names its run in a header of this name",
 	"Idempotency-Key": "a repeated request with the same key makes nothing new and answers like the first",
 	Prefer: "`wait=n`: wait at most n seconds (60 at most) until the run rests",
 	"Last-Event-ID": "resume the stream after this event",

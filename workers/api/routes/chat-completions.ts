@@ -26,7 +26,7 @@ chat.post(
 			"a chat completion for OpenAI clients, with the governed tools run on the way and calls of the caller's own `tools` handed back; `stream: true` answers `text/event-stream`",
 		access: { who: "caller" },
 		body: chatRequest,
-		headers: ["Idempotency-Key"],
+		headers: ["Idempotency-Key", "belay-run-id"],
 		answers: { 200: chatCompletion },
 	},
 	async (c, body) => {
