@@ -6,6 +6,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import { measureAssembler, measureChecks } from "./checks.ts";
 import { measureAllowed, measureApproved, measureBare } from "./governed.ts";
 import type { Figures } from "./load.ts";
 import { measureStages } from "./stages.ts";
@@ -18,6 +19,8 @@ const TARGETS = {
 	over_bare_p50_ms: 1.5,
 	calls_per_second: 700,
 	stages_p50_us: 60,
+	checks_p50_us: 60,
+	assembler_mb_per_second: 50,
 	bundle_gzip_kib: 900,
 	startup_ms: 1_000,
 };
@@ -34,6 +37,8 @@ function row(name: string, figures: Figures): string {
 }
 
 const stages = measureStages();
+const checks = measureChecks();
+const assembler = measureAssembler();
 const startup_ms = await measureStartup();
 const world = await openWorld();
 try {
@@ -68,6 +73,18 @@ try {
 			stages.p50_us,
 			stages.p50_us <= TARGETS.stages_p50_us,
 			`<= ${TARGETS.stages_p50_us} us`,
+		],
+		[
+			"checks of a call of ten fields, p50",
+			checks.p50_us,
+			checks.p50_us <= TARGETS.checks_p50_us,
+			`<= ${TARGETS.checks_p50_us} us`,
+		],
+		[
+			"stream of a turn, put together",
+			assembler.mb_per_second,
+			assembler.mb_per_second >= TARGETS.assembler_mb_per_second,
+			`>= ${TARGETS.assembler_mb_per_second} MB/s`,
 		],
 		[
 			"bundle, gzip",
@@ -111,6 +128,8 @@ try {
 		bareAgain,
 		over_bare_p50_ms,
 		stages,
+		checks,
+		assembler,
 		bundle_gzip_kib: world.bundle_gzip_kib,
 		startup_ms,
 		started_ms: world.started_ms,

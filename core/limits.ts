@@ -119,6 +119,9 @@ export const STDOUT_MAX_BYTES = 65_536;
 /** A URL as it is sent: the platform stops at 16 KB (facts: Workers limits), half of which leaves room for encoding. */
 export const URL_MAX_CHARS = 8_192;
 export const HTTP_REDIRECTS_MAX = 5;
+/** One answer of a DNS-over-HTTPS resolver: far above any honest one (a UDP answer holds 4 KiB at most). */
+export const DNS_ANSWER_MAX_BYTES = 65_536;
+export const DNS_ANSWER_MAX_RECORDS = 256;
 export const HTTP_BODY_MAX_BYTES = 4_194_304;
 /** What an error response may say to the planner: enough for a reason, too little to carry data out. */
 export const HTTP_EXCERPT_MAX_CHARS = 500;

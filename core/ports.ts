@@ -68,7 +68,12 @@ export type PlannerDecision = {
 	readonly tool_calls: readonly PlannedCall[];
 	/** Anything but `tool_calls` or `stop` executes nothing. */
 	readonly finish_reason: string;
-	readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number };
+	readonly usage: {
+		readonly prompt_tokens: number;
+		readonly completion_tokens: number;
+		/** Of the prompt tokens, those that the provider had in its cache; absent where it does not say. */
+		readonly prompt_cache_hit_tokens?: number;
+	};
 };
 export type PlannedCall = {
 	/** The provider's id; may repeat or be empty. */

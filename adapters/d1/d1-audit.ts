@@ -23,6 +23,20 @@ export type AuditFilter = PageRequest & {
 	readonly to?: string | undefined;
 };
 
+/** How often a principal's calls carried a flag: `security_blocked`, `egress`, or the name of one that blocks nothing. */
+export type FlagCount = {
+	readonly principal_id: string;
+	readonly flag: string;
+	readonly count: number;
+	readonly last_at: string;
+};
+export type FlagFilter = Pick<AuditFilter, "principal_id" | "from" | "to">;
+/** Pairs of principal and flag in one answer, the most frequent first. */
+const FLAG_COUNTS_MAX_ROWS = 500;
+const flagCounts = z.array(
+	z.object({ principal_id: z.string(), flag: z.string(), count: z.number(), last_at: z.string() }),
+);
+
 /** Rows of one run may share a millisecond: the stream alone would not tell them apart. */
 const POSITION = sql`${audit.stream_id} || ':' || printf('%015d', ${audit.seq})`;
 
@@ -74,6 +88,27 @@ export class D1Audit {
 				return rows.map(asEntry);
 			},
 		);
+	}
+
+	/** Flags of the records between `from` and `to`, counted by principal; where in the arguments they were is left out. */
+	async flagCounts(tenant_id: string, { principal_id, from, to }: FlagFilter): Promise<FlagCount[]> {
+		// `<flag>:<JSON Pointer>` and `taint:<label>`: what comes after the colon is a call's own
+		const flag = sql`CASE instr(value, ':') WHEN 0 THEN value ELSE substr(value, 1, instr(value, ':') - 1) END`;
+		const where = and(
+			eq(audit.tenant_id, tenant_id),
+			sql`${audit.security_flags} <> '[]'`,
+			principal_id === undefined ? undefined : eq(audit.principal_id, principal_id),
+			from === undefined ? undefined : gte(audit.at, from),
+			to === undefined ? undefined : lt(audit.at, to),
+		);
+		const rows = await readD1("count security flags", () =>
+			drizzle(this.#database(tenant_id)).all(
+				sql`SELECT ${audit.principal_id} AS principal_id, ${flag} AS flag, count(*) AS count, max(${audit.at}) AS last_at
+					FROM ${audit}, json_each(${audit.security_flags})
+					WHERE ${where} GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT ${FLAG_COUNTS_MAX_ROWS}`,
+			),
+		);
+		return flagCounts.parse(rows);
 	}
 }
 

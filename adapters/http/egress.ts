@@ -4,10 +4,12 @@
  * channel; nothing else in the service calls `fetch` for a tool.
  */
 import { HTTP_REDIRECTS_MAX } from "#core/limits.ts";
-import { type AddressRules, judgeUrl, redirectRules } from "#core/normalize/address-guard.ts";
+import { type AddressRules, isExempt, judgeUrl, redirectRules, type UrlParts } from "#core/normalize/address-guard.ts";
+import { allowsHost } from "#core/normalize/host-pattern.ts";
 import { failed, type InvokeOutcome } from "#core/outcome.ts";
 import type { Deadline } from "./deadline.ts";
 import { networkFault, type Progress, securityBlocked } from "./fault.ts";
+import type { Place, Resolve } from "./resolver.ts";
 import type { Scrubber } from "./scrubber.ts";
 import { parseUrl } from "./url.ts";
 
@@ -56,6 +58,10 @@ export async function send(
 		readonly deadline: Deadline;
 		readonly scrubber: Scrubber;
 		readonly progress: Progress;
+		/** Asks where names lead, before every hop; absent where no resolver is configured. */
+		readonly resolve?: Resolve | undefined;
+		/** The only hosts that this request and its redirects may go to; absent: any public one. */
+		readonly allowed_hosts?: readonly string[] | undefined;
 	},
 ): Promise<EgressAnswer> {
 	const { fetch, deadline, scrubber, progress } = deps;
@@ -65,8 +71,13 @@ export async function send(
 	for (let hop = 0; ; hop++) {
 		const parts = parseUrl(target);
 		const rules = hop === 0 ? deps.rules : redirectRules(deps.rules);
-		const allowed = parts !== undefined && judgeUrl(parts, rules).ok;
-		if (!allowed) return no(hop === 0 ? securityBlocked("the url is not one that tools may reach") : refused(acted));
+		// The tool's own list comes first: what it leaves out is not even asked of a resolver.
+		const listed = deps.allowed_hosts === undefined || allowsHost(deps.allowed_hosts, hostOf(target));
+		const allowed = parts !== undefined && listed && judgeUrl(parts, rules).ok;
+		const place = allowed ? await placeOf(parts, rules, deps) : "inside";
+		if (!allowed || place === "inside")
+			return no(hop === 0 ? securityBlocked("the url is not one that tools may reach") : refused(acted));
+		if (place === "unknown") return no(networkFault(deadline, progress, request.writes));
 
 		let response: Response;
 		try {
@@ -107,6 +118,18 @@ export async function send(
 		}
 		target = next.href;
 	}
+}
+
+const hostOf = (target: string): string => (URL.canParse(target) ? new URL(target).host : "");
+
+/** Where a name leads. An address literal has been judged as it stands, a development upstream is named by the operator. */
+async function placeOf(
+	parts: UrlParts,
+	rules: AddressRules,
+	{ resolve: ask, deadline }: { readonly resolve?: Resolve | undefined; readonly deadline: Deadline },
+): Promise<Place> {
+	if (ask === undefined || isExempt(parts, rules) || /^\[|^[0-9.]+$/.test(parts.hostname)) return "public";
+	return await ask(parts.hostname, deadline);
 }
 
 function resolve(location: string | null, base: URL): URL | undefined {

@@ -15,6 +15,7 @@ import { networkFault, type Progress, securityBlocked } from "./fault.ts";
 import { addQuery, fillRequest } from "./fill-request.ts";
 import { httpResult } from "./http-result.ts";
 import { OAuthTokens } from "./oauth-tokens.ts";
+import type { Resolve } from "./resolver.ts";
 import { Scrubber } from "./scrubber.ts";
 import { traceparent } from "./traceparent.ts";
 import { parseUrl } from "./url.ts";
@@ -25,6 +26,8 @@ export type HttpInvokerDeps = {
 	readonly vault: SecretVault;
 	readonly rules: AddressRules;
 	readonly clock: Clock;
+	/** Where a resolver is configured: asked before every hop. */
+	readonly resolve?: Resolve | undefined;
 };
 
 export class HttpInvoker implements ToolInvoker {
@@ -62,7 +65,7 @@ export class HttpInvoker implements ToolInvoker {
 		deadline: Deadline,
 		progress: Progress,
 	): Promise<InvokeOutcome> {
-		const { fetch, rules, vault, clock } = this.#deps;
+		const { fetch, rules, vault, clock, resolve } = this.#deps;
 		// Judged at registration too; again here, because rules (own hosts, lists) may be stricter by now.
 		const wrong = checkHttpImplementation(implementation, { rules, parseUrl })[0];
 		if (wrong !== undefined) return securityBlocked(wrong.error);
@@ -73,7 +76,7 @@ export class HttpInvoker implements ToolInvoker {
 
 		const { url, headers, body } = filled.request;
 		const scrubber = new Scrubber();
-		const guard = { fetch, rules, deadline, scrubber };
+		const guard = { fetch, rules, deadline, scrubber, resolve };
 		const answer = await resolveCredential(auth, url.host, invocation, { ...guard, vault, tokens: this.#tokens });
 		if (!answer.ok) return answer.outcome;
 		const { credential } = answer;
@@ -92,7 +95,8 @@ export class HttpInvoker implements ToolInvoker {
 			writes,
 			redirects: "follow" as const,
 		};
-		const sent = await send(request, { ...guard, progress });
+		const { allowed_hosts } = implementation;
+		const sent = await send(request, { ...guard, progress, allowed_hosts });
 		if (!sent.ok) return sent.outcome;
 		if (sent.arrival.response.status === 401) credential.rejected();
 		return await httpResult(sent.arrival, { deadline, scrubber, progress, writes, now: clock() });

@@ -5,6 +5,7 @@
 import { Deadline } from "#adapters/http/deadline.ts";
 import type { Fetch } from "#adapters/http/egress.ts";
 import { networkFault, type Progress } from "#adapters/http/fault.ts";
+import type { Resolve } from "#adapters/http/resolver.ts";
 import type { SecretSealer } from "#adapters/secrets/secret-sealer.ts";
 import type { AddressRules } from "#core/normalize/address-guard.ts";
 import { failed, type InvokeOutcome } from "#core/outcome.ts";
@@ -21,6 +22,8 @@ export type NotifyInvokerDeps = {
 	readonly fetch: Fetch;
 	readonly rules: AddressRules;
 	readonly clock: Clock;
+	/** Where a resolver is configured: asked where a webhook's name leads. */
+	readonly resolve?: Resolve | undefined;
 	/** The `send_email` binding and the address it sends from; without them e-mail channels answer `not_configured`. */
 	readonly mail: MailBinding | undefined;
 	readonly from: string | undefined;
@@ -49,7 +52,7 @@ export class NotifyInvoker implements ToolInvoker {
 	}
 
 	async #deliver(invocation: Invocation, name: string, deadline: Deadline, progress: Progress): Promise<InvokeOutcome> {
-		const { channels, sealer, fetch, rules, clock, mail, from } = this.#deps;
+		const { channels, sealer, fetch, rules, clock, mail, from, resolve } = this.#deps;
 		const read = readMessage(invocation.arguments);
 		if (!read.ok) return failed("invalid_arguments", read.reason);
 		const channel = await deadline.race(channels.find(invocation.tenant_id, name));
@@ -66,6 +69,7 @@ export class NotifyInvoker implements ToolInvoker {
 			rules,
 			deadline,
 			progress,
+			resolve,
 			now: clock(),
 		});
 	}

@@ -5,6 +5,7 @@
 import type { Deadline } from "#adapters/http/deadline.ts";
 import { type Fetch, send } from "#adapters/http/egress.ts";
 import type { Progress } from "#adapters/http/fault.ts";
+import type { Resolve } from "#adapters/http/resolver.ts";
 import { retryAfterMs } from "#adapters/http/retry-after.ts";
 import { Scrubber } from "#adapters/http/scrubber.ts";
 import { traceparent } from "#adapters/http/traceparent.ts";
@@ -21,6 +22,7 @@ export type WebhookDeps = {
 	readonly deadline: Deadline;
 	readonly progress: Progress;
 	readonly now: number;
+	readonly resolve?: Resolve | undefined;
 };
 
 /** `secret`: the channel's opened secret; undefined for a channel without one, whose messages are then unsigned. */

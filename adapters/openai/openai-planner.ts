@@ -6,6 +6,7 @@
 import type OpenAI from "openai";
 import { PLANNER_IDLE_MS } from "#core/limits.ts";
 import { createAssembler } from "#core/planner/assembler.ts";
+import { type StrictMode, strictOf } from "#core/planner/strict-schema.ts";
 import type { CancelSignal, Planner, PlannerDecision, PlannerFault, PlannerRequest } from "#core/ports.ts";
 import { statusFault, streamFault } from "./provider-fault.ts";
 import { readTurn, StreamBroken } from "./read-turn.ts";
@@ -16,6 +17,8 @@ export type OpenAiPlannerConfig = {
 	readonly apiKey: string | null | undefined;
 	readonly baseUrl?: string | undefined;
 	readonly model?: string | undefined;
+	/** Whether the provider has strict mode, and how it takes it. */
+	readonly strict?: StrictMode | undefined;
 	/** Silence on the open stream, or before its headers, that counts as a stall. */
 	readonly idleMs?: number | undefined;
 	/** The platform's own by default. */
@@ -121,9 +124,10 @@ export class OpenAiPlanner implements Planner {
 	}
 
 	#body(request: PlannerRequest): OpenAI.ChatCompletionCreateParamsStreaming {
-		const tools = request.functions.map((one) => ({
+		const strict = strictOf(request.functions, this.#config.strict ?? "off");
+		const tools = request.functions.map(({ name, description, parameters }, at) => ({
 			type: "function" as const,
-			function: { name: one.name, description: one.description, parameters: one.parameters },
+			function: { name, description, parameters, ...(strict[at] ? { strict: true } : {}) },
 		}));
 		const body = {
 			model: request.model ?? this.#config.model ?? PLANNER_MODEL_DEFAULT,

@@ -2,16 +2,11 @@
  * Where a secret may go (decision 35): the hosts and the tools it names, nothing by default. Called by the secrets API
  * before it stores, and by the vault before it opens. It knows no secret.
  */
+import { isHostPattern } from "#core/normalize/host-pattern.ts";
 import type { FieldError } from "#core/refusal.ts";
 import { TOOL_ID } from "#core/registry/descriptor.ts";
 
 export type AllowedUse = { readonly allowed_hosts: readonly string[]; readonly allowed_tools: readonly string[] };
-
-const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
-/** `api.example.com`, `*.example.com`, either with a port; an IP literal only when written out. A wildcard keeps two labels: `*.com` is half the world. */
-const HOST_PATTERN = new RegExp(
-	`^(?:(?:${LABEL}\\.)*${LABEL}|\\*\\.${LABEL}(?:\\.${LABEL})+|\\[[0-9a-f:.]+\\])(?::[1-9]\\d{0,4})?$`,
-);
 
 /** What is wrong with the lists, by field; both must name something, and `*` alone is not a host. */
 export function checkAllowedUse(use: AllowedUse): FieldError[] {
@@ -36,20 +31,4 @@ export function checkAllowedUse(use: AllowedUse): FieldError[] {
 			add(`/allowed_tools/${at}`, "not a tool_id", "a registered tool's id", "write each tool_id out");
 	}
 	return errors;
-}
-
-/** Whether `host` (`host[:port]`, the port absent when it is the scheme's own) is one of the patterns. A pattern without a port means the default port only. */
-export function allowsHost(patterns: readonly string[], host: string): boolean {
-	const given = host.toLowerCase();
-	return patterns.some((pattern) => {
-		if (!isHostPattern(pattern)) return false; // a row written before the rule was: it opens nothing
-		if (!pattern.startsWith("*.")) return pattern === given;
-		const suffix = pattern.slice(1);
-		return given.endsWith(suffix) && given.length > suffix.length;
-	});
-}
-
-/** DNS names end at 253 characters; the bound also keeps the pattern's backtracking short. */
-function isHostPattern(text: string): boolean {
-	return text.length <= 260 && HOST_PATTERN.test(text);
 }

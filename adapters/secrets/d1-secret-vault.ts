@@ -2,8 +2,8 @@
  * Opens a stored secret for one use: this tool, towards this host, or not at all. It never lists, caches or logs what it
  * opens. Called by invokers through the `SecretVault` port; rows come through `SecretRows`, which D1 implements.
  */
+import { allowsHost } from "#core/normalize/host-pattern.ts";
 import type { SecretVault } from "#core/ports.ts";
-import { allowsHost } from "./allowed-use.ts";
 import type { SecretSealer } from "./secret-sealer.ts";
 
 export type SecretRow = {

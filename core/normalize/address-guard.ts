@@ -59,9 +59,19 @@ export function judgeUrl(parts: UrlParts, rules: AddressRules): AddressVerdict {
 	const port = parts.port === "" ? (parts.protocol === "http:" ? 80 : 443) : Number(parts.port);
 	const inside = judgeHost(host);
 	if (isOwn(host, port, inside !== undefined, rules.own_hosts)) return no("own_host");
-	if (parts.protocol === "http:" && rules.exemptions.includes(`${host}:${port}`)) return { ok: true };
+	if (isExempt(parts, rules)) return { ok: true };
 	if (inside !== undefined) return no(inside);
 	return REFUSED_PORTS.has(port) ? no("port") : { ok: true };
+}
+
+/** Whether it is reached over http only because it is a development upstream. */
+export function isExempt({ protocol, hostname, port }: UrlParts, rules: AddressRules): boolean {
+	return protocol === "http:" && rules.exemptions.includes(`${plainHost(hostname)}:${port === "" ? "80" : port}`);
+}
+
+/** Whether a name resolved to an address that tools may reach: the text of one A or AAAA record. */
+export function isPublicAddress(address: string): boolean {
+	return address.includes(":") ? isPublicV6(address.toLowerCase()) : isPublicV4(address);
 }
 
 /** Lowercase, without the trailing dot that makes `localhost.` another string and the same host. */

@@ -193,3 +193,25 @@ test("the template says which arguments it takes and which it cannot do without"
 		rooted: true,
 	});
 });
+
+test("hosts that a tool lists are hosts, and hold its own", () => {
+	const at = (allowed_hosts: string[], url = "https://api.example.com/x") => fieldsOf({ url, allowed_hosts });
+	expect(at(["api.example.com", "*.cdn.example.com", "data.example.com:8443"])).toEqual([]);
+	expect(at(["*.example.com"])).toEqual([]);
+	expect(at(["api.example.com:8443"], "https://api.example.com:8443/x")).toEqual([]);
+	expect(at(["anything.example.com"], "{+url}")).toEqual([]);
+	for (const host of [
+		"*",
+		"*.com",
+		"https://a.example.com",
+		"a.example.com/x",
+		"A.example.com",
+		"a b",
+		"",
+		"user@a.example.com",
+	])
+		expect(at(["api.example.com", host]), host).toEqual(["/implementation/allowed_hosts/1"]);
+	// the host of its url is another one: no call of it could ever be made
+	expect(at(["other.example.com"])).toEqual(["/implementation/allowed_hosts"]);
+	expect(at(["api.example.com"], "https://api.example.com:8443/x")).toEqual(["/implementation/allowed_hosts"]);
+});

@@ -6,7 +6,8 @@
  */
 import type { FieldError } from "../refusal.ts";
 import type { HttpAuth, Implementation } from "../registry/descriptor.ts";
-import { type AddressRules, judgeUrl, type ParseUrl } from "./address-guard.ts";
+import { type AddressRules, isExempt, judgeUrl, type ParseUrl } from "./address-guard.ts";
+import { allowsHost, isHostPattern } from "./host-pattern.ts";
 import { readUrlTemplate } from "./url-rules-template.ts";
 
 export type HttpImplementation = Extract<Implementation, { kind: "http" }>;
@@ -23,6 +24,7 @@ export function checkHttpImplementation(implementation: HttpImplementation, cont
 		...checkQuery(implementation.query ?? {}),
 		...checkBody(implementation),
 		...checkAuth(auth, implementation, context),
+		...checkAllowedHosts(implementation, context),
 	];
 }
 
@@ -83,17 +85,10 @@ function checkAddress(field: string, url: string, carriesCredential: boolean, co
 			),
 		];
 	}
-	if (carriesCredential && parts?.protocol === "http:" && !isExempt(url, context)) {
+	if (carriesCredential && parts?.protocol === "http:" && !isExempt(parts, context.rules)) {
 		return [problem(field, "security_violation", "a credential never travels over plain http", "https", "use https")];
 	}
 	return [];
-}
-
-/** Reached over http only because it is a development upstream. */
-function isExempt(url: string, context: UrlRuleContext): boolean {
-	const parts = context.parseUrl(url);
-	const port = parts === undefined || parts.port === "" ? "80" : parts.port;
-	return parts?.protocol === "http:" && context.rules.exemptions.includes(`${parts.hostname}:${port}`);
 }
 
 /** RFC 9110: what a field name may hold. */
@@ -193,6 +188,39 @@ function checkAuth(auth: HttpAuth, implementation: HttpImplementation, context: 
 	return twice
 		? [problem(field, "schema_violation", "the header is set twice", "one value", "remove it from `headers`")]
 		: [];
+}
+
+/** A list that a typing error empties would be found at the first call only, and a host outside of it never be reached. */
+function checkAllowedHosts({ url, allowed_hosts }: HttpImplementation, context: UrlRuleContext): FieldError[] {
+	if (allowed_hosts === undefined) return [];
+	const field = "/implementation/allowed_hosts";
+	const malformed = allowed_hosts.flatMap((host, at) =>
+		isHostPattern(host)
+			? []
+			: [
+					problem(
+						`${field}/${at}`,
+						"format_invalid",
+						"not a host that a tool can be held to",
+						"`api.example.com` or `*.example.com`, lowercase, with a port where it is not the scheme's own",
+						"write the host out, without scheme or path",
+					),
+				],
+	);
+	const { origin } = readUrlTemplate(url) ?? {};
+	const parts = origin === undefined ? undefined : context.parseUrl(`${origin}/`);
+	if (malformed.length > 0 || parts === undefined) return malformed;
+	const host = parts.port === "" ? parts.hostname : `${parts.hostname}:${parts.port}`;
+	if (allowsHost(allowed_hosts, host)) return [];
+	return [
+		problem(
+			field,
+			"schema_violation",
+			"the url's own host is not among them",
+			"the url's host as well",
+			"add the host",
+		),
+	];
 }
 
 function checkTokenUrl(tokenUrl: string, context: UrlRuleContext): FieldError[] {

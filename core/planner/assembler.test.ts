@@ -206,6 +206,21 @@ describe("how a turn ends", () => {
 		});
 	});
 
+	test.each([
+		[{ prompt_cache_hit_tokens: 64, prompt_cache_miss_tokens: 36 }, 64],
+		[{ prompt_tokens_details: { cached_tokens: 32 } }, 32],
+		[{ prompt_cache_hit_tokens: 0, prompt_tokens_details: { cached_tokens: 0 } }, 0],
+		// more hits than tokens, or none that can be counted: never a number that a report would believe
+		[{ prompt_cache_hit_tokens: 1_000_000 }, 100],
+		[{ prompt_cache_hit_tokens: -5 }, 0],
+		[{ prompt_cache_hit_tokens: "64" }, undefined],
+		[{ prompt_tokens_details: null }, undefined],
+		[{}, undefined],
+	])("cache hits as the provider says them: %j", (said, hits) => {
+		const usage = { prompt_tokens: 100, completion_tokens: 1, ...said };
+		expect(assemble([{ choices: [], usage }]).decision.usage.prompt_cache_hit_tokens).toBe(hits);
+	});
+
 	test("reasoning is kept, an empty one too; another choice is not mixed in", () => {
 		const other = { choices: [{ index: 1, delta: { content: "other" }, finish_reason: "stop" }] };
 		expect(

@@ -45,7 +45,7 @@ export function createAssembler(offered: readonly string[]): Assembler {
 	let saidContent = false;
 	let saidReasoning = false;
 	let finish: string | undefined;
-	let usage = { prompt_tokens: 0, completion_tokens: 0 };
+	let usage: PlannerDecision["usage"] = { prompt_tokens: 0, completion_tokens: 0 };
 	let delta = 0;
 	let chars = 0;
 	let overflow: "cut_off" | "too_many_calls" | undefined;
@@ -193,10 +193,13 @@ function startsAnew(call: OpenCall, piece: Piece, delta: number): boolean {
 
 function readUsage(usage: unknown): PlannerDecision["usage"] | undefined {
 	if (typeof usage !== "object" || usage === null) return undefined;
-	return {
-		prompt_tokens: tokens(own(usage, "prompt_tokens")),
-		completion_tokens: tokens(own(usage, "completion_tokens")),
-	};
+	const prompt_tokens = tokens(own(usage, "prompt_tokens"));
+	const completion_tokens = tokens(own(usage, "completion_tokens"));
+	// DeepSeek's spelling, then OpenAI's
+	const hit = own(usage, "prompt_cache_hit_tokens") ?? own(own(usage, "prompt_tokens_details"), "cached_tokens");
+	return typeof hit === "number"
+		? { prompt_tokens, completion_tokens, prompt_cache_hit_tokens: Math.min(tokens(hit), prompt_tokens) }
+		: { prompt_tokens, completion_tokens };
 }
 
 const tokens = (value: unknown): number =>

@@ -48,6 +48,8 @@ export const implementation = z.discriminatedUnion("kind", [
 		headers: z.record(z.string(), z.string()).optional(),
 		body: z.enum(["json", "form", "none"]).optional(),
 		auth: httpAuth.optional(),
+		/** The only hosts that the tool's requests and their redirects may go to: `api.example.com`, `*.example.com`. */
+		allowed_hosts: z.array(text(260)).min(1).max(50).optional(),
 	}),
 	z.strictObject({ kind: z.literal("sql"), dataset: name, sql: text(20_000) }),
 	z.strictObject({ kind: z.literal("retrieval"), index: name, mode: z.enum(["fulltext", "vector", "hybrid"]) }),

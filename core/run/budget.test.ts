@@ -25,12 +25,13 @@ describe("the cost of one attempt", () => {
 });
 
 describe("a run without prices, costs or a budget", () => {
-	it("stores nothing about money", () => {
+	it("stores nothing about money, or about how many calls it made", () => {
 		const run = new SampleRun();
 		run.create();
 		run.decide([["find", "a", {}]]);
 		run.succeed(run.takeInvoke() ?? expect.fail("nothing was started"));
 		expect(JSON.stringify(run.state?.run)).not.toMatch(/cost|price/);
+		expect(run.state?.run.usage).not.toHaveProperty("calls");
 		expect(JSON.stringify(run.log)).not.toMatch(/cost|price/);
 	});
 });

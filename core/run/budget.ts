@@ -1,5 +1,5 @@
 /**
- * A run's budget of money (L4): what was spent is counted in millionths of a US dollar and never goes back, whatever is
+ * A run's budgets of calls and of money (L4): what was spent is counted in millionths of a US dollar and never goes back, whatever is
  * resumed or restarted. A call that does not fit any more does not start; a planner that went past the end ends the run.
  * Nothing is guessed: what has no known price cannot be part of a run with a budget. Called where calls are judged and
  * started, and where a planner's turn arrives.
@@ -46,21 +46,28 @@ export function chargePlanner(draft: Draft, { prompt_tokens, completion_tokens }
 const isFree = (prices: TokenPrices | undefined): boolean =>
 	prices !== undefined && prices.prompt + prices.completion === 0;
 
-/** Why this call may not start any more, as its refusal says it; null when it may. */
-export function unaffordable({ run }: Draft, descriptor: ToolDescriptor): FieldError | null {
-	const limit = run.limits.max_cost_micro_usd;
+/** One more call has started. A run without a limit of calls counts none and stores nothing about them. */
+export function countCall(draft: Draft): void {
+	const { usage, limits } = draft.run;
+	if (limits.max_calls !== undefined) draft.set({ usage: { ...usage, calls: (usage.calls ?? 0) + 1 } });
+}
+
+/** Why this call may not start any more, as its refusal says it; null when it may. `begun`: it has been tried already. */
+export function unaffordable({ run }: Draft, descriptor: ToolDescriptor, begun = false): FieldError | null {
+	const { max_calls, max_cost_micro_usd: limit } = run.limits;
+	if (max_calls !== undefined && !begun && (run.usage.calls ?? 0) >= max_calls)
+		return tooMuch(`all of the run's ${max_calls} calls have started`, "no further call");
 	if (limit === undefined) return null;
 	const cost = attemptCost(descriptor);
-	if (cost === null) return tooDear("the tool costs in another currency than the run's budget");
-	if (run.usage.cost_micro_usd === null) return tooDear("what the run has cost so far is not known");
+	if (cost === null) return tooMuch("the tool costs in another currency than the run's budget");
+	if (run.usage.cost_micro_usd === null) return tooMuch("what the run has cost so far is not known");
 	const left = Math.max(0, limit - (run.usage.cost_micro_usd ?? 0));
 	// What costs nothing may run with nothing left.
 	if (cost === 0 || cost <= left) return null;
-	return tooDear(`the call costs ${cost} micro-USD and ${left} of the run's ${limit} are left`);
+	return tooMuch(`the call costs ${cost} micro-USD and ${left} of the run's ${limit} are left`);
 }
 
-function tooDear(error: string): FieldError {
-	const expected = "a call that the rest of the run's budget pays for";
+function tooMuch(error: string, expected = "a call that the rest of the run's budget pays for"): FieldError {
 	const hint = "do without it, or tell the user what could not be done; the budget is not renewed";
 	return { error, field: "", issue: "out_of_range", expected, hint };
 }

@@ -17,6 +17,9 @@ import { wait } from "./wait.ts";
 /** How often a repeatable call is dispatched again after its object died under it. */
 const RECOVERIES_MAX = 3;
 
+/** The request, or a redirect of it, was not let out: a sign of an attack by the caller or by the upstream. */
+const STOPPED_ON_ITS_WAY: ReadonlySet<string> = new Set(["security_blocked", "redirect_refused"]);
+
 /** Writes the end of one attempt, and with it the call's, unless what it was is tried again (I2). */
 export function conclude(draft: Draft, call: CallRecord, outcome: InvokeOutcome): void {
 	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
@@ -77,7 +80,7 @@ function end(draft: Draft, call: CallRecord, outcome: InvokeOutcome, duration_ms
 		artifacts: outcome.kind === "success" ? (outcome.artifacts ?? []) : [],
 		permission_decision: "allow",
 		duration_ms,
-		security_flags: outcome.kind === "failed" && outcome.code === "security_blocked" ? ["egress"] : [],
+		security_flags: outcome.kind === "failed" && STOPPED_ON_ITS_WAY.has(outcome.code) ? ["egress"] : [],
 	});
 	const told: CallRecord = { ...ended, evidence_id: recorded.evidence_id };
 	draft.call(told);

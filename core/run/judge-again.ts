@@ -53,7 +53,7 @@ export function judgeAgain(
 	const verdict = judgeCall(authority, descriptor, args, scope);
 	if (verdict.decision === "deny") return no("policy_denied", verdict.reason);
 	// Calls beside this one may have spent what it was admitted on.
-	const short = unaffordable(draft, descriptor);
+	const short = unaffordable(draft, descriptor, call.attempts.length > 0);
 	if (short !== null) return { ...no("budget_exhausted", short.error), error: short };
 	const asks =
 		verdict.decision === "ask" ||

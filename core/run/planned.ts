@@ -46,11 +46,13 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 /** Tokens of a planner's turn, or of a summary, and what they cost. */
 function spend(draft: Draft, used: PlannerDecision["usage"]): void {
 	const { usage } = draft.run;
+	const hit = used.prompt_cache_hit_tokens;
 	draft.set({
 		usage: {
 			...usage,
 			prompt_tokens: usage.prompt_tokens + used.prompt_tokens,
 			completion_tokens: usage.completion_tokens + used.completion_tokens,
+			...(hit === undefined ? {} : { prompt_cache_hit_tokens: (usage.prompt_cache_hit_tokens ?? 0) + hit }),
 		},
 	});
 	chargePlanner(draft, used);

@@ -5,7 +5,7 @@
  */
 import { retryTimeout } from "../invoke/retry.ts";
 import { CALLS_IN_FLIGHT_MAX, TOOL_TIMEOUT_DEFAULT_MS, WATCHDOG_GRACE_MS } from "../limits.ts";
-import { attemptCost, charge } from "./budget.ts";
+import { attemptCost, charge, countCall } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { countOut } from "./flight.ts";
 import { enterGate, leaveUnasked, needsOf } from "./gate.ts";
@@ -95,6 +95,7 @@ function dispatch(draft: Draft, call: CallRecord, approval: ApprovalRecord | und
 	consume(draft, approval);
 	// Each attempt is a request that may be charged for, so each counts (retries and recoveries too).
 	charge(draft, attemptCost(descriptor));
+	if (n === 1) countCall(draft);
 	const deadline_at = draft.kit.now + timeout_ms;
 	const last = call.attempts.at(-1);
 	const waited_ms =

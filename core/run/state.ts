@@ -26,6 +26,8 @@ export type RunLimits = {
 	readonly turn_timeout_ms: number;
 	readonly session_timeout_ms: number;
 	readonly max_tokens: number;
+	/** Calls that may start; absent: no limit. */
+	readonly max_calls?: number | undefined;
 	/** Millionths of a US dollar; absent: no budget of money. */
 	readonly max_cost_micro_usd?: number | undefined;
 };
@@ -102,6 +104,10 @@ export type RunRecord = {
 		readonly prompt_tokens: number;
 		readonly completion_tokens: number;
 		readonly tool_definition_tokens: number;
+		/** Of the prompt tokens, those that the provider says it had in its cache; absent: no provider has said. */
+		readonly prompt_cache_hit_tokens?: number;
+		/** Calls that have started; counted only under `limits.max_calls`. */
+		readonly calls?: number;
 		/** What calls and planner have cost so far; absent: nothing yet, null: nobody knows. */
 		readonly cost_micro_usd?: number | null;
 	};

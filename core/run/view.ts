@@ -191,6 +191,10 @@ export const runView = z.object({
 		prompt_tokens: z.number().int(),
 		completion_tokens: z.number().int(),
 		tool_definition_tokens: z.number().int(),
+		/** Of `prompt_tokens`, those that the planner's provider had in its cache; only where it says. */
+		prompt_cache_hit_tokens: z.number().int().optional(),
+		/** Calls that have started, only under `limits.max_calls`: each once, however often it was tried. */
+		calls: z.number().int().optional(),
 		/** What the run has cost so far, in millionths of a US dollar; null when nobody has said a price of something it used. */
 		cost_micro_usd: z.number().int().nullable(),
 	}),

@@ -43,6 +43,7 @@ export type RunLimits = {
 	/** 0: no limit declared. */
 	readonly max_tokens: number;
 	/** Millionths of a US dollar; absent: no budget of money. */
+	readonly max_calls?: number | undefined;
 	readonly max_cost_micro_usd?: number | undefined;
 };
 export type CreateRun = {

@@ -5,6 +5,7 @@ import { D1Secrets } from "#adapters/d1/d1-secrets.ts";
 import { FullTextInvoker } from "#adapters/fulltext/fulltext-invoker.ts";
 import { addressRules } from "#adapters/http/address-rules.ts";
 import { HttpInvoker } from "#adapters/http/http-invoker.ts";
+import { resolverOf } from "#adapters/http/resolver.ts";
 import { NotifyInvoker } from "#adapters/notify/notify-invoker.ts";
 import { D1SecretVault } from "#adapters/secrets/d1-secret-vault.ts";
 import { readMasters } from "#adapters/secrets/derive.ts";
@@ -23,9 +24,10 @@ export function makeInvokers(env: Env, executor: ExecutorApi): Invokers {
 	const datasets = new Datasets(env.BELAY_DATASETS, env as unknown as Record<string, unknown>);
 	const clock = Date.now;
 	const send = (request: Request): Promise<Response> => fetch(request);
+	const resolve = resolverOf(env.BELAY_DNS_URL, send);
 	return {
 		builtin: new BuiltinInvoker(clock),
-		http: new HttpInvoker({ fetch: send, vault, rules, clock }),
+		http: new HttpInvoker({ fetch: send, vault, rules, clock, resolve }),
 		sql: new SqlInvoker((tenant_id, name) => datasets.byName(tenant_id, name)),
 		retrieval: new FullTextInvoker((tenant_id, index) => datasets.byIndex(tenant_id, index)),
 		wasm: new WasmInvoker(executor),
@@ -36,6 +38,7 @@ export function makeInvokers(env: Env, executor: ExecutorApi): Invokers {
 			fetch: send,
 			rules,
 			clock,
+			resolve,
 			mail: env.EMAIL,
 			from: env.BELAY_MAIL_FROM === "" ? undefined : env.BELAY_MAIL_FROM,
 		}),

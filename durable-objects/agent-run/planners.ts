@@ -6,6 +6,7 @@ import type { Json } from "#core/json.ts";
 import { conversation } from "#core/planner/conversation.ts";
 import { toPlannerDecision } from "#core/planner/decision.ts";
 import { spotlightMark, withoutMarks } from "#core/planner/spotlight.ts";
+import { strictMode } from "#core/planner/strict-schema.ts";
 import { requestTokens } from "#core/planner/token-estimate.ts";
 import type { Planner, PlannerFault, PlannerRequest } from "#core/ports.ts";
 import type { CompiledTool } from "#core/registry/compile.ts";
@@ -22,6 +23,7 @@ export function plannerMissing(env: Env, kind: PlannerKind): string | null {
 	if (kind === "openai" && (env.BELAY_PLANNER_API_KEY ?? "") === "") {
 		return "no key for the planner is configured (BELAY_PLANNER_API_KEY); use planner kind `scripted` or `external`";
 	}
+	if (kind === "openai" && strictMode(env.BELAY_PLANNER_STRICT ?? "") === undefined) return BAD_STRICT;
 	const model = kind === "openai" || kind === "workers_ai";
 	if (model && requestTokens(null, env.BELAY_PLANNER_CONTEXT_TOKENS ?? "") === null) return BAD_CONTEXT;
 	if (kind === "workers_ai" && aiOf(env) === undefined)
@@ -73,7 +75,8 @@ function plannerOf(env: Env, { kind, model }: RunState["run"]["planner"]): { pla
 	if (kind === "workers_ai")
 		return { planner: new WorkersAiPlanner({ ai: aiOf(env) }), model: model ?? WORKERS_AI_MODEL_DEFAULT };
 	const { BELAY_PLANNER_BASE_URL: baseUrl, BELAY_PLANNER_API_KEY: apiKey, BELAY_PLANNER_MODEL: own } = env;
-	return { planner: new OpenAiPlanner({ baseUrl, apiKey, model: own }), model: model ?? own };
+	const strict = strictMode(env.BELAY_PLANNER_STRICT ?? "");
+	return { planner: new OpenAiPlanner({ baseUrl, apiKey, model: own, strict }), model: model ?? own };
 }
 
 /** Workers AI where the deployment has it: its section of wrangler.toml may be left out, and `npm start` leaves it out. */
@@ -123,6 +126,7 @@ async function managed(state: RunState, world: PlanWorld, turn: number, signal: 
 	};
 }
 
+const BAD_STRICT = "BELAY_PLANNER_STRICT is not `each` or `all`; mend it or leave it empty";
 const BAD_CONTEXT = "BELAY_PLANNER_CONTEXT_TOKENS is not a whole number of at least 4096; mend it or leave it empty";
 
 const tooLarge = (tokens: number, limit: number): string =>

@@ -35,6 +35,10 @@ export const callsAll = (...all: [name: string, args: object][]): string =>
 		"tool_calls",
 	);
 
+/** The same turn from a provider that says what its cache had. */
+export const withCacheHits = (modelTurn: string, hits: number): string =>
+	modelTurn.replace('"prompt_tokens":10', `"prompt_tokens":10,"prompt_cache_hit_tokens":${hits}`);
+
 /** Queues turns under a fresh model name and answers that name. */
 export async function scriptModel(...turns: string[]): Promise<string> {
 	const model = `m-${crypto.randomUUID()}`;

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { approve, ledger, ledgerTool, PAY, READ, rested } from "../acceptance/tools.ts";
 import { call, seedTenant, type TestTenant } from "../support/client.ts";
-import { calls, client, modelAsked, says, scriptModel } from "./chat.ts";
+import { calls, client, modelAsked, says, scriptModel, withCacheHits } from "./chat.ts";
 
 let tenant: TestTenant;
 let paid: string;
@@ -58,6 +58,21 @@ describe("a completion", () => {
 			{ role: "assistant", content: "hi" },
 			{ role: "user", content: "find\nx" },
 		]);
+	});
+
+	it("says what the provider's cache had, of this request alone", async () => {
+		const turns = [withCacheHits(calls("find", { q: "x" }), 4), withCacheHits(says("found"), 9)];
+		const model = await scriptModel(...turns, withCacheHits(says("again"), 10));
+		const first = await client(tenant.operator)
+			.chat.completions.create({ model, messages: [user("find x")] })
+			.withResponse();
+		expect(first.data.usage).toMatchObject({ prompt_tokens: 20, prompt_tokens_details: { cached_tokens: 13 } });
+		const run_id = idOf(first.response);
+		expect((await runOf(run_id)).usage.prompt_cache_hit_tokens).toBe(13);
+		const path = `/v1/runs/${run_id}/messages`;
+		const body = { content: "and?" };
+		const more = await call("POST", path, body, tenant.operator, { prefer: "wait=20" });
+		expect(more.body.usage).toMatchObject({ prompt_tokens: 30, prompt_cache_hit_tokens: 23 });
 	});
 
 	it("of an agent is governed by the agent's rights", async () => {

@@ -263,3 +263,11 @@ test("what is not configured says so and sends nothing", async () => {
 		code: "not_configured",
 	});
 });
+
+test("where a resolver is configured, a webhook whose name leads inside gets nothing, nor one that nobody can resolve", async () => {
+	const inside = await notify(await hook(), { message: "m" }, { resolve: async () => "inside" });
+	expect(inside.outcome).toMatchObject({ kind: "failed", code: "security_blocked", effect: "none" });
+	const unknown = await notify(await hook(), { message: "m" }, { resolve: async () => "unknown" });
+	expect(unknown.outcome).toMatchObject({ kind: "failed", code: "connection_lost", effect: "none" });
+	expect([...inside.world.seen, ...unknown.world.seen]).toEqual([]);
+});

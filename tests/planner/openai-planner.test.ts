@@ -131,6 +131,33 @@ describe("what is sent", () => {
 		});
 	});
 
+	test("strict mode where the deployment says that the provider has it, for schemas that are strict as they stand", async () => {
+		const properties = { sku: { type: "string" } };
+		const strict = { type: "object", properties, required: ["sku"], additionalProperties: false };
+		const functions = [
+			{ name: "get_item", description: "", parameters: strict },
+			{ name: "find", description: "", parameters: { type: "object" } },
+		];
+		const asked = async (mode?: "each" | "all", offered = functions) => {
+			let body: { tools: { function: { strict?: boolean; parameters: JsonObject } }[] } | undefined;
+			const keep = async (_: unknown, init?: RequestInit) => {
+				body = JSON.parse(String(init?.body));
+				return new Response(delta({ content: "x" }, "stop") + DONE);
+			};
+			await planner({ strict: mode, fetch: keep as typeof fetch }).plan(
+				request({ functions: offered }),
+				live(),
+				() => undefined,
+			);
+			expect(body?.tools.map((one) => one.function.parameters)).toEqual(offered.map((one) => one.parameters));
+			return body?.tools.map((one) => one.function.strict);
+		};
+		expect(await asked()).toEqual([undefined, undefined]);
+		expect(await asked("each")).toEqual([true, undefined]);
+		expect(await asked("all")).toEqual([undefined, undefined]);
+		expect(await asked("all", functions.slice(0, 1))).toEqual([true]);
+	});
+
 	test("no tools: no empty list; DeepSeek names the user in its own way", async () => {
 		let body: JsonObject = {};
 		const fake: typeof fetch = async (_, init) => {

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { allowsHost, checkAllowedUse } from "#adapters/secrets/allowed-use.ts";
+import { checkAllowedUse } from "#adapters/secrets/allowed-use.ts";
 import { D1SecretVault, type SecretRow } from "#adapters/secrets/d1-secret-vault.ts";
 import { readMasters } from "#adapters/secrets/derive.ts";
 import { SecretSealer } from "#adapters/secrets/secret-sealer.ts";
+import { allowsHost } from "#core/normalize/host-pattern.ts";
 
 const OLD = Buffer.alloc(32, 3).toString("base64");
 const NEW = Buffer.alloc(32, 4).toString("base64");

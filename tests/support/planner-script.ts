@@ -1,7 +1,11 @@
 /** A scripted provider for managed runs: turns as the OpenAI-compatible endpoint outside streams them. */
 type Delta = Record<string, unknown>;
 
-export type Usage = { readonly prompt_tokens: number; readonly completion_tokens: number };
+export type Usage = {
+	readonly prompt_tokens: number;
+	readonly completion_tokens: number;
+	readonly prompt_cache_hit_tokens?: number;
+};
 const USAGE: Usage = { prompt_tokens: 10, completion_tokens: 5 };
 
 function sse(deltas: readonly Delta[], finish: string, usage: Usage): string {

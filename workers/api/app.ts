@@ -8,6 +8,7 @@ import type { RouteEntry } from "./noun.ts";
 import { pages } from "./pages/routes.tsx";
 import { approvals } from "./routes/approvals.ts";
 import { artifacts } from "./routes/artifacts.ts";
+import { audit } from "./routes/audit.ts";
 import { channels } from "./routes/channels.ts";
 import { chat } from "./routes/chat-completions.ts";
 import { halts } from "./routes/halts.ts";
@@ -30,6 +31,7 @@ const nouns = [
 	roles,
 	roleBindings,
 	halts,
+	audit,
 	pages,
 	service(() => routes),
 ];

@@ -7,6 +7,8 @@ const usage = z.object({
 	prompt_tokens: z.number().int(),
 	completion_tokens: z.number().int(),
 	total_tokens: z.number().int(),
+	/** Only where the planner's provider says what its cache had. */
+	prompt_tokens_details: z.object({ cached_tokens: z.number().int() }).optional(),
 });
 export type Usage = z.infer<typeof usage>;
 
@@ -54,7 +56,11 @@ export const DEFAULT_MODEL = "belay";
 export function usageSince(before: RunView["usage"] | null, after: RunView["usage"]): Usage {
 	const prompt_tokens = after.prompt_tokens - (before?.prompt_tokens ?? 0);
 	const completion_tokens = after.completion_tokens - (before?.completion_tokens ?? 0);
-	return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+	const total_tokens = prompt_tokens + completion_tokens;
+	const hits = after.prompt_cache_hit_tokens;
+	if (hits === undefined) return { prompt_tokens, completion_tokens, total_tokens };
+	const cached_tokens = hits - (before?.prompt_cache_hit_tokens ?? 0);
+	return { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: { cached_tokens } };
 }
 
 type FinishReason = "stop" | "tool_calls";

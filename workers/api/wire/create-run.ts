@@ -27,6 +27,8 @@ const limits = z
 		session_timeout_ms: z.number().int().min(1).max(SESSION_TIMEOUT_MAX_MS).default(SESSION_TIMEOUT_DEFAULT_MS),
 		/** 0: no limit declared. */
 		max_tokens: z.number().int().min(0).default(0),
+		/** Calls that may start, fallbacks and status look-ups included; a retry is the same call. Absent: no limit. */
+		max_calls: z.number().int().min(0).optional(),
 		/** What calls and planner may cost together, in millionths of a US dollar; 0: nothing that costs. Absent: no limit. */
 		max_cost_micro_usd: z.number().int().min(0).optional(),
 	})

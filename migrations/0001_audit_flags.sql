@@ -1,0 +1,1 @@
+CREATE INDEX `audit_flagged` ON `audit` (`tenant_id`,`at`) WHERE "audit"."security_flags" <> '[]';
