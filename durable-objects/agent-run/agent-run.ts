@@ -5,7 +5,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { isDevelopment } from "#adapters/http/address-rules.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
-import { canonicalJson } from "#core/json.ts";
 import { EVIDENCE_PAGE_MAX_ROWS } from "#core/limits.ts";
 import { toPlannerDecision, type WireDecision } from "#core/planner/decision.ts";
 import { mayRead, maySteer } from "#core/policy/run-access.ts";
@@ -36,7 +35,7 @@ import { pricesOf } from "./prices.ts";
 import { recordingOf } from "./record.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
-import { sha256, tenantKeys } from "./signing.ts";
+import { digestOf, tenantKeys } from "./signing.ts";
 import { callView, exposureView, runView, turnMessages } from "./views.ts";
 
 export class AgentRun extends DurableObject<Env> implements AgentRunApi {
@@ -111,7 +110,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		const world = await runtime.world();
 		// Nothing is awaited from here to the step: two requests under one key are one decision.
 		const key = ask.idempotency_key === null ? null : `decide:${ask.idempotency_key}`;
-		const hash = key === null ? "" : sha256(canonicalJson(ask.decision));
+		const hash = key === null ? "" : digestOf(ask.decision);
 		const before = key === null ? undefined : runtime.store.request(key);
 		if (before !== undefined && before.hash !== hash)
 			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another decision");
