@@ -8,7 +8,7 @@ import { chargePlanner, overspent } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Compacting, PlanFailed, Planned } from "./event.ts";
-import type { CallRecord } from "./state.ts";
+import type { CallRecord, RunRecord } from "./state.ts";
 import { openTurn, refreshExposure, rest } from "./turn.ts";
 
 const PLANS_MAX = 4;
@@ -33,21 +33,22 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
 	spend(draft, decision.usage);
 	if (run.planner.kind === "scripted") draft.set({ script: { ...run.script, at: run.script.at + 1 } });
-	const spent = draft.run.usage.prompt_tokens + draft.run.usage.completion_tokens;
-	if (run.limits.max_tokens > 0 && spent > run.limits.max_tokens) {
-		rest(draft, "failed", {
-			code: "token_budget",
-			message: `the run used ${spent} tokens of ${run.limits.max_tokens}; what was found is in its calls`,
-		});
-		return null;
-	}
-	const over = overspent(draft.run);
+	const over = overBudget(draft.run);
 	if (over !== null) {
 		rest(draft, "failed", over);
 		return null;
 	}
 	if (event.said !== undefined && event.said.length > 0) draft.set({ queued: [...draft.run.queued, ...event.said] });
 	return decision.tool_calls.length === 0 ? answer(draft, event) : open(draft, event);
+}
+
+/** How a run ends whose tokens or money are spent; null while they are not. `before`: its planner is about to be asked. */
+function overBudget(run: RunRecord, before = false): RunRecord["error"] {
+	const { usage, limits } = run;
+	const spent = usage.prompt_tokens + usage.completion_tokens;
+	if (limits.max_tokens === 0 || spent <= limits.max_tokens) return overspent(run, before);
+	const message = `the run used ${spent} tokens of ${limits.max_tokens}; what was found is in its calls`;
+	return { code: "token_budget", message };
 }
 
 /** Tokens of a planner's turn, or of a summary, and what they cost. */
@@ -145,6 +146,12 @@ export function planFailed(draft: Draft, event: PlanFailed): void {
 	if (run.status !== "planning" || run.turn !== event.turn) return;
 	keepCompaction(draft, event.compacted);
 	const { fault } = event;
+	// A summary may have cost what was left.
+	const over = overBudget(draft.run, true);
+	if (fault.retryable && over !== null) {
+		rest(draft, "failed", over);
+		return;
+	}
 	if (fault.retryable && run.plan_attempts < PLANS_MAX) {
 		draft.due("plan", "", draft.kit.now + (fault.retry_after_ms ?? PLAN_BACKOFF_MS * 3 ** (run.plan_attempts - 1)));
 		return;
