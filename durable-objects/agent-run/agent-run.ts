@@ -6,7 +6,7 @@ import { DurableObject } from "cloudflare:workers";
 import { isDevelopment } from "#adapters/http/address-rules.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
 import { EVIDENCE_PAGE_MAX_ROWS } from "#core/limits.ts";
-import { toPlannerDecision, type WireDecision } from "#core/planner/decision.ts";
+import { toPlannerDecision } from "#core/planner/decision.ts";
 import { mayRead, maySteer } from "#core/policy/run-access.ts";
 import type { Caller } from "#core/principal.ts";
 import type { StepProblem } from "#core/run/effect.ts";
@@ -17,6 +17,7 @@ import type {
 	AgentRunApi,
 	Ask,
 	CreateRun,
+	Decide,
 	DecideApproval,
 	LinkView,
 	Listen,
@@ -99,9 +100,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return this.#view();
 	}
 
-	async decide(
-		ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>,
-	): Promise<Reply<string>> {
+	async decide(ask: Ask<Decide>): Promise<Reply<string | TurnView>> {
 		const runtime = this.#runtime;
 		const state = await this.#steerable(ask.caller);
 		if (state === null) return notFound();
@@ -133,7 +132,8 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 			turn = at;
 		}
 		await this.#turnSettled(turn, ask.wait_ms);
-		return { ok: true, value: JSON.stringify(this.#turnView(turn)) };
+		const view = this.#turnView(turn);
+		return { ok: true, value: ask.as_text === true ? JSON.stringify(view) : view };
 	}
 
 	async messages(
