@@ -65,6 +65,14 @@ function tooDear(error: string): FieldError {
 	return { error, field: "", issue: "out_of_range", expected, hint };
 }
 
+/** How a run ends that used more tokens than it may; null while it has not. */
+export function overTokens({ limits, usage }: RunRecord): RunRecord["error"] {
+	const spent = usage.prompt_tokens + usage.completion_tokens;
+	if (limits.max_tokens === 0 || spent <= limits.max_tokens) return null;
+	const message = `the run used ${spent} tokens of ${limits.max_tokens}; what was found is in its calls`;
+	return { code: "token_budget", message };
+}
+
 /** How a run ends whose planner may not be asked again; null while it may. `before`: it is about to be asked. */
 export function overspent({ limits, usage, planner, prices }: RunRecord, before = false): RunRecord["error"] {
 	const limit = limits.max_cost_micro_usd;

@@ -4,11 +4,11 @@ import { fillText } from "../planner/placeholders.ts";
 import type { PlannerDecision } from "../ports.ts";
 import { admit } from "./admit.ts";
 import { advance } from "./advance.ts";
-import { chargePlanner, overspent } from "./budget.ts";
+import { chargePlanner, overspent, overTokens } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { Compacting, PlanFailed, Planned } from "./event.ts";
-import type { CallRecord, RunRecord } from "./state.ts";
+import type { CallRecord } from "./state.ts";
 import { openTurn, refreshExposure, rest } from "./turn.ts";
 
 const PLANS_MAX = 4;
@@ -33,22 +33,13 @@ export function planned(draft: Draft, event: Planned): StepProblem | null {
 		return { status: 422, code: "empty_decision", detail: "a decision has content, tool_calls, or both" };
 	spend(draft, decision.usage);
 	if (run.planner.kind === "scripted") draft.set({ script: { ...run.script, at: run.script.at + 1 } });
-	const over = overBudget(draft.run);
+	const over = overTokens(draft.run) ?? overspent(draft.run);
 	if (over !== null) {
 		rest(draft, "failed", over);
 		return null;
 	}
 	if (event.said !== undefined && event.said.length > 0) draft.set({ queued: [...draft.run.queued, ...event.said] });
 	return decision.tool_calls.length === 0 ? answer(draft, event) : open(draft, event);
-}
-
-/** How a run ends whose tokens or money are spent; null while they are not. `before`: its planner is about to be asked. */
-function overBudget(run: RunRecord, before = false): RunRecord["error"] {
-	const { usage, limits } = run;
-	const spent = usage.prompt_tokens + usage.completion_tokens;
-	if (limits.max_tokens === 0 || spent <= limits.max_tokens) return overspent(run, before);
-	const message = `the run used ${spent} tokens of ${limits.max_tokens}; what was found is in its calls`;
-	return { code: "token_budget", message };
 }
 
 /** Tokens of a planner's turn, or of a summary, and what they cost. */
@@ -147,7 +138,7 @@ export function planFailed(draft: Draft, event: PlanFailed): void {
 	keepCompaction(draft, event.compacted);
 	const { fault } = event;
 	// A summary may have cost what was left.
-	const over = overBudget(draft.run, true);
+	const over = overTokens(draft.run) ?? overspent(draft.run, true);
 	if (fault.retryable && over !== null) {
 		rest(draft, "failed", over);
 		return;
