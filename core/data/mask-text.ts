@@ -3,6 +3,7 @@
  * id and card numbers. Errs towards masking; ids and hashes that Belay itself mints are left alone. Pure; called for
  * everything that is written to evidence, audit or a log, and for error messages.
  */
+import { wellFormed } from "../json.ts";
 import { maskPairs } from "./mask-pairs.ts";
 import { maskInserts } from "./mask-sql.ts";
 import { MASKED, maskIdentifier } from "./mask-value.ts";
@@ -18,7 +19,8 @@ export function maskText(text: string): string {
 		if (next === masked) break;
 		masked = next;
 	}
-	return masked;
+	// Canonical JSON, which evidence is, knows no half characters; a tool's words may hold some.
+	return wellFormed(masked);
 }
 
 /** Secrets that can be told by their shape. What stays (a prefix, a scheme) says what was there. */

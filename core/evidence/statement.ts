@@ -15,6 +15,46 @@ export const RECORDED: Statement = {
 	does_not_prove: ["that the tool would answer the same today", NOT_THE_GOAL],
 };
 
+/** Of a call that was given what is stored already: a cached result, that of an equal call, or a snapshot. */
+export const STORED: Statement = {
+	proves: [
+		"the recorded result was stored before and was given as the answer to this exact call",
+		"this answer came without an invocation of the tool",
+	],
+	does_not_prove: ["that the tool would answer the same now", NOT_THE_GOAL],
+};
+
+/** Of a call whose end is another tool's: a declared stand-in, whose own record says what it did. */
+export const STOOD_IN: Statement = {
+	proves: ["another tool's recorded result stands in for this call's own"],
+	does_not_prove: ["that this call's tool would have answered the same", NOT_THE_GOAL],
+};
+
+/** Of a call of unknown outcome, after a person or a status tool has said what became of it. */
+export const STATED: Statement = {
+	proves: ["the recorded word on what became of this exact call was given"],
+	does_not_prove: ["that this word is true", NOT_THE_GOAL],
+};
+
+/** Of a call that ended well or badly without an attempt of its own: at its tool's gate, for example. */
+export function uninvoked(outcome: EvidenceOutcome): Statement | null {
+	switch (outcome) {
+		case "failed":
+		case "timeout":
+			return {
+				proves: ["the call ended before any invocation, for the recorded reason"],
+				does_not_prove: ["that a later call would fail", NOT_THE_GOAL],
+			};
+		case "unknown":
+			return {
+				proves: ["the outcome of an equal call is unknown", "the tool was not invoked for this call"],
+				does_not_prove: ["that the effect happened", "that it did not happen"],
+			};
+		default:
+			return null;
+	}
+}
+
 /**
  * Of a call that goes to the caller, who runs its own functions. What a planner was told is proven, and that the caller said
  * it; nothing that the caller says it did (decision 39).

@@ -5,7 +5,7 @@
 import { judgeApproval } from "../approval/ask.ts";
 import { summarize } from "../approval/grant.ts";
 import { approvalId, toolCallId } from "../ids.ts";
-import type { Json, JsonObject } from "../json.ts";
+import { type Json, type JsonObject, wellFormed } from "../json.ts";
 import { APPROVAL_TTL_DEFAULT_MS, CALLS_PER_TURN_MAX } from "../limits.ts";
 import { freeze } from "../normalize/freeze.ts";
 import { normalize } from "../normalize/normalize.ts";
@@ -240,7 +240,8 @@ export function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool |
 		tool_call_id: toolCallId(draft.part, draft.kit.random),
 		provider_call_id: planned.id,
 		turn: draft.run.turn,
-		tool_id: exposed?.tool_id ?? planned.name,
+		// Evidence names it, and canonical JSON knows no half characters.
+		tool_id: exposed?.tool_id ?? wellFormed(planned.name),
 		tool_version: "",
 		function_name: planned.name,
 		arguments: null,

@@ -36,6 +36,33 @@ describe("a run without prices, costs or a budget", () => {
 	});
 });
 
+describe("a summary that costs what was left", () => {
+	const compacted = (prompt_tokens: number) =>
+		({ record: { v: 1 } as never, usage: { prompt_tokens, completion_tokens: 0 } }) as const;
+	const failing = (more: object, tokens: number): SampleRun => {
+		const run = new SampleRun();
+		const limits = { turns: 20, turn_timeout_ms: 60_000, session_timeout_ms: 61_000, max_tokens: 0, ...more };
+		run.create({ planner: { kind: "openai", model: "m" }, prices: { prompt: 1, completion: 2 }, limits });
+		const fault = { code: "planner_unavailable", message: "gone", retryable: true } as const;
+		run.step({ kind: "plan_failed", turn: 1, fault, compacted: compacted(tokens) });
+		return run;
+	};
+	it.each([
+		["cost_budget", { max_cost_micro_usd: 100 }, 100],
+		["cost_unknown", { max_cost_micro_usd: 100 }, 0],
+		["token_budget", { max_tokens: 100 }, 101],
+	])("ends the run as %s before its planner is asked once more", (code, limits, tokens) => {
+		const run = failing(limits, tokens);
+		expect(run.state?.run).toMatchObject({ status: "failed", error: { code } });
+		expect([...run.due.values()].map(({ kind }) => kind)).not.toContain("plan");
+	});
+	it("and leaves something does not", () => {
+		const run = failing({ max_cost_micro_usd: 100, max_tokens: 100 }, 99);
+		expect(run.state?.run).toMatchObject({ status: "planning", usage: { cost_micro_usd: 99 } });
+		expect([...run.due.values()].map(({ kind }) => kind)).toContain("plan");
+	});
+});
+
 describe("the sum", () => {
 	it("is not lost with the object's memory, nor given back by a resume", () => {
 		const run = new SampleRun();

@@ -2,7 +2,7 @@
 
 import { maskJson, maskText } from "../data/mask.ts";
 import type { Evidence, EvidenceOutcome } from "../evidence/record.ts";
-import { callerStatement, RECORDED, statement } from "../evidence/statement.ts";
+import { callerStatement, RECORDED, type Statement, statement, uninvoked } from "../evidence/statement.ts";
 import type { Json } from "../json.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
 import { attemptCost } from "./budget.ts";
@@ -18,6 +18,8 @@ export type Moment = {
 	readonly security_flags?: readonly string[];
 	readonly duration_ms?: number;
 	readonly artifacts?: readonly string[];
+	/** What it proves, where that does not follow from the outcome: the end came from elsewhere than the tool. */
+	readonly said?: Statement;
 };
 
 export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutcome, moment: Moment): Evidence {
@@ -26,12 +28,7 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 	const approval = call.approval_id === null ? undefined : draft.approvals.get(call.approval_id);
 	const input = maskJson((call.frozen ?? call.arguments ?? null) as Json);
 	const flags = [...(moment.security_flags ?? []), ...call.security_flags];
-	const said =
-		call.source === "recorded"
-			? RECORDED
-			: call.source === "caller"
-				? callerStatement(outcome)
-				: statement(outcome, tool?.version.descriptor ?? null);
+	const said = moment.said ?? saidOf(call, outcome, tool?.version.descriptor ?? null);
 	return draft.evidence(
 		{
 			tool_call_id: call.tool_call_id,
@@ -81,6 +78,12 @@ export function evidenceOf(draft: Draft, call: CallRecord, outcome: EvidenceOutc
 			status: call.state,
 		},
 	);
+}
+
+function saidOf(call: CallRecord, outcome: EvidenceOutcome, subject: ToolDescriptor | null): Statement {
+	if (call.source === "recorded") return RECORDED;
+	if (call.source === "caller") return callerStatement(outcome);
+	return (call.attempts.length === 0 ? uninvoked(outcome) : null) ?? statement(outcome, subject);
 }
 
 /** What the call has cost so far, where its tool declares a cost that can be counted. */

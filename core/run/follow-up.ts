@@ -2,6 +2,7 @@
  * What a descriptor declares for a call that did not succeed: another tool in its place (I6), or a way to learn what
  * became of it (decision 31). Each is a call of its own, frozen and judged anew; nothing follows a possible side effect.
  */
+import { STATED, STOOD_IN, type Statement } from "../evidence/statement.ts";
 import { compileExpression } from "../expression.ts";
 import { isJsonObject, type Json, type JsonObject, own, put } from "../json.ts";
 import { APPROVAL_TTL_DEFAULT_MS } from "../limits.ts";
@@ -198,6 +199,7 @@ function takeFallback(draft: Draft, parent: CallRecord, child: CallRecord): void
 		},
 		served ? "success" : "failed",
 		said,
+		served ? STOOD_IN : undefined,
 	);
 }
 
@@ -218,6 +220,7 @@ function takeWord(draft: Draft, parent: CallRecord, child: CallRecord): void {
 			{ state: "COMPLETED", result: own(body, "result") ?? null, error: null, notes },
 			"success",
 			said,
+			STATED,
 		);
 	} else if (happened === false) {
 		conclusion(
@@ -226,6 +229,7 @@ function takeWord(draft: Draft, parent: CallRecord, child: CallRecord): void {
 			{ state: "FAILED", error: { code: "not_happened", message: said, retryable: true }, notes },
 			"failed",
 			said,
+			STATED,
 		);
 	} else conclusion(draft, parent, { state: "OUTCOME_UNKNOWN", notes }, "unknown", said);
 }
@@ -236,9 +240,11 @@ function conclusion(
 	change: Partial<CallRecord>,
 	outcome: "success" | "failed" | "unknown",
 	reason: string,
+	said?: Statement,
 ): void {
 	const ended: CallRecord = { ...call, waiting: null, ...change };
-	const recorded = evidenceOf(draft, ended, outcome, { reason, facts: [reason], permission_decision: "allow" });
+	const moment = { reason, facts: [reason], permission_decision: "allow", ...(said && { said }) } as const;
+	const recorded = evidenceOf(draft, ended, outcome, moment);
 	draft.call({ ...ended, evidence_id: recorded.evidence_id });
 }
 

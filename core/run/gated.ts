@@ -1,4 +1,6 @@
 /** The gate's answer: go, not now, not at all, or the result is there already. Each is judged again like a start. */
+
+import { STORED } from "../evidence/statement.ts";
 import type { GateAnswer, Stored } from "../invoke/gate-answer.ts";
 import { advance } from "./advance.ts";
 import { conclude } from "./conclude.ts";
@@ -91,10 +93,12 @@ function served(draft: Draft, call: CallRecord, stored: Stored, source: CallReco
 	};
 	draft.dueDone("start", call.tool_call_id);
 	leaveUnasked(draft, ungated);
+	const invoked = call.attempts.length === 0 ? "the tool was not invoked" : "no attempt of this call gave it";
 	const recorded = evidenceOf(draft, done, "success", {
 		reason: `served from ${source}`,
-		facts: [`served from ${from}; the tool was not invoked`],
+		facts: [`served from ${from}; ${invoked}`],
 		permission_decision: "allow",
+		said: STORED,
 	});
 	draft.call({ ...done, evidence_id: recorded.evidence_id });
 }

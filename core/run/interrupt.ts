@@ -106,6 +106,8 @@ export function booted(draft: Draft, world: World): void {
 	}
 	// A turn that was opened just now has asked its planner already.
 	if (draft.run.status !== "planning" || draft.run.turn !== turn) return;
+	// Asked now, it is not asked once more by the timer of its next try.
+	draft.dueDone("plan", "");
 	if (draft.run.plan_attempts < PLANS_MAX) plan(draft);
 	else rest(draft, "failed", { code: "planner_unavailable", message: "the planner's answer was lost several times" });
 }

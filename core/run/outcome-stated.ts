@@ -1,4 +1,5 @@
 /** A person says what became of a call whose outcome is unknown (decision 31). Their word is evidence, and named as theirs. */
+import { STATED } from "../evidence/statement.ts";
 import { advance } from "./advance.ts";
 import type { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
@@ -37,6 +38,7 @@ export function outcomeStated(draft: Draft, event: OutcomeStated): StepProblem |
 	const recorded = evidenceOf(draft, ended, happened ? "success" : "failed", {
 		reason: note,
 		permission_decision: "allow",
+		said: STATED,
 	});
 	draft.call({ ...ended, evidence_id: recorded.evidence_id });
 	if (call.unsettled) {

@@ -141,6 +141,12 @@ export function planFailed(draft: Draft, event: PlanFailed): void {
 	if (run.status !== "planning" || run.turn !== event.turn) return;
 	keepCompaction(draft, event.compacted);
 	const { fault } = event;
+	// A summary may have cost what was left.
+	const over = overTokens(draft.run) ?? overspent(draft.run, true);
+	if (fault.retryable && over !== null) {
+		rest(draft, "failed", over);
+		return;
+	}
 	if (fault.retryable && run.plan_attempts < PLANS_MAX) {
 		draft.due("plan", "", draft.kit.now + (fault.retry_after_ms ?? PLAN_BACKOFF_MS * 3 ** (run.plan_attempts - 1)));
 		return;

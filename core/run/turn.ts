@@ -1,8 +1,9 @@
 /** The turns of a run: opening one (what does the planner see?), closing one (has every call its answer?), and rest. */
 import { conditionsOf } from "../availability/conditions.ts";
+import { wellFormedJson } from "../data/well-formed.ts";
 import { estimateTokens, functionDefinition } from "../exposure/definitions.ts";
 import { expose } from "../exposure/expose.ts";
-import { canonicalJson } from "../json.ts";
+import { canonicalJson, type Json } from "../json.ts";
 import { EXPOSURE_LIMIT_TOOLS } from "../limits.ts";
 import { functionNames } from "../planner/function-names.ts";
 import { observe } from "../planner/loop-guard.ts";
@@ -181,7 +182,7 @@ function circles(draft: Draft): RunRecord["error"] {
 		if (call.parent_call_id !== null || call.superseded_by !== null || call.input_hash === null) continue;
 		const { state, error, refusal, turn, tool_id, input_hash } = call;
 		const came = { state, result: call.result ?? null, error: error?.code ?? null, refusal: refusal?.reason ?? null };
-		const result_digest = draft.kit.digest(canonicalJson(came));
+		const result_digest = draft.kit.digest(canonicalJson(wellFormedJson(came as Json)));
 		const observed = observe(loop_guard, { turn, tool_id, input_hash, result_digest });
 		loop_guard = observed.state;
 		if (observed.verdict.stop !== null) stop ??= { code: observed.verdict.stop, message: observed.verdict.message };

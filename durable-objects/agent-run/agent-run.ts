@@ -5,9 +5,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { isDevelopment } from "#adapters/http/address-rules.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
-import { canonicalJson } from "#core/json.ts";
 import { EVIDENCE_PAGE_MAX_ROWS } from "#core/limits.ts";
-import { toPlannerDecision, type WireDecision } from "#core/planner/decision.ts";
+import { toPlannerDecision } from "#core/planner/decision.ts";
 import { mayRead, maySteer } from "#core/policy/run-access.ts";
 import type { Caller } from "#core/principal.ts";
 import type { StepProblem } from "#core/run/effect.ts";
@@ -18,6 +17,7 @@ import type {
 	AgentRunApi,
 	Ask,
 	CreateRun,
+	Decide,
 	DecideApproval,
 	LinkView,
 	Listen,
@@ -36,7 +36,7 @@ import { pricesOf } from "./prices.ts";
 import { recordingOf } from "./record.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
-import { sha256, tenantKeys } from "./signing.ts";
+import { digestOf, tenantKeys } from "./signing.ts";
 import { callView, exposureView, runView, turnMessages } from "./views.ts";
 
 export class AgentRun extends DurableObject<Env> implements AgentRunApi {
@@ -100,9 +100,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return this.#view();
 	}
 
-	async decide(
-		ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>,
-	): Promise<Reply<string>> {
+	async decide(ask: Ask<Decide>): Promise<Reply<string | TurnView>> {
 		const runtime = this.#runtime;
 		const state = await this.#steerable(ask.caller);
 		if (state === null) return notFound();
@@ -111,7 +109,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		const world = await runtime.world();
 		// Nothing is awaited from here to the step: two requests under one key are one decision.
 		const key = ask.idempotency_key === null ? null : `decide:${ask.idempotency_key}`;
-		const hash = key === null ? "" : sha256(canonicalJson(ask.decision));
+		const hash = key === null ? "" : digestOf(ask.decision);
 		const before = key === null ? undefined : runtime.store.request(key);
 		if (before !== undefined && before.hash !== hash)
 			return no(409, "idempotency_conflict", "this Idempotency-Key was used for another decision");
@@ -134,7 +132,8 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 			turn = at;
 		}
 		await this.#turnSettled(turn, ask.wait_ms);
-		return { ok: true, value: JSON.stringify(this.#turnView(turn)) };
+		const view = this.#turnView(turn);
+		return { ok: true, value: ask.as_text === true ? JSON.stringify(view) : view };
 	}
 
 	async messages(

@@ -11,7 +11,15 @@ import type { Caller } from "#core/principal.ts";
 import type { FieldError } from "#core/refusal.ts";
 import type { Locale } from "#core/registry/explain-words.ts";
 import type { RecordedTurn, Replay } from "#core/run/recording.ts";
-import type { ApprovalView, CallView, Evidence, ExposureTrace, RunView, TurnMessage } from "#core/run/view.ts";
+import type {
+	ApprovalView,
+	CallView,
+	Evidence,
+	ExposureTrace,
+	RunView,
+	TurnMessage,
+	TurnView,
+} from "#core/run/view.ts";
 
 /** A problem as RFC 9457 will carry it; `code` is a frozen literal. */
 export type Problem = {
@@ -124,13 +132,21 @@ export type ExposureView = {
 	readonly conditions?: Condition[];
 };
 
+export type Decide = {
+	readonly decision: WireDecision;
+	readonly wait_ms: number | null;
+	readonly idempotency_key: string | null;
+	readonly as_text?: true;
+};
+
 export interface AgentRunApi {
 	create(ask: Ask<CreateRun & Wait>): Promise<Reply<RunView>>;
 	read(ask: Ask<Wait & { readonly after_seq: number | null }>): Promise<Reply<RunView>>;
-	/** `wait_ms` null: what is left of the turn. Answers the JSON text of a `TurnView`: the route only passes it on. */
-	decide(
-		ask: Ask<{ decision: WireDecision; wait_ms: number | null; idempotency_key: string | null }>,
-	): Promise<Reply<string>>;
+	/**
+	 * `wait_ms` null: what is left of the turn. `as_text`: the answer's JSON text, for a route that only passes it on; who does
+	 * not ask for it (a Worker of an earlier version), and who asks an object of an earlier version, gets the view itself.
+	 */
+	decide(ask: Ask<Decide>): Promise<Reply<string | TurnView>>;
 	messages(ask: Ask<{ readonly turn: number | null }>): Promise<Reply<{ turn: number; messages: TurnMessage[] }>>;
 	say(ask: Ask<Wait & Say>): Promise<Reply<RunView>>;
 	/** The caller's word on calls of its own functions; only the run's principal may give it. */

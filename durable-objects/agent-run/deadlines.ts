@@ -38,10 +38,13 @@ export class Deadlines {
 		this.#timer = null;
 		const now = Date.now();
 		const due = [...this.#open].filter((one) => one.at <= now).sort((a, b) => a.at - b.at);
-		for (const one of due) this.#open.delete(one);
 		let next = Number.POSITIVE_INFINITY;
-		for (const one of this.#open) if (one.at < next) next = one.at;
+		for (const one of this.#open) if (one.at > now && one.at < next) next = one.at;
 		if (next < Number.POSITIVE_INFINITY) this.#arm(next);
-		for (const one of due) queueMicrotask(one.ring);
+		// Open until it rings: one that rings before it may call it off.
+		for (const one of due)
+			queueMicrotask(() => {
+				if (this.#open.delete(one)) one.ring();
+			});
 	}
 }

@@ -15,7 +15,7 @@ const GOAL_MAX_CHARS = 500;
 
 /** How long a step's rows may wait for their way to D1, so that several go together, ms. */
 const FLUSH_DELAY_MS = 1_000;
-/** The same for a run that keeps moving: D1 sees it this often, ms. Its end does not wait so long. */
+/** The same for a run that keeps moving: D1 sees it this often, ms. Its end, and what people decide, do not wait so long. */
 const FLUSH_INTERVAL_MS = 5_000;
 /** When the alarm looks after rows whose flush failed or died with the object, ms. */
 const FLUSH_RETRY_MS = 10_000;
@@ -57,8 +57,8 @@ export class Flusher {
 			this.#running = null;
 		});
 		const done = await this.#running;
-		// Rows that came while the last ones were on their way keep the timer.
-		if (done && this.#store.flushed() >= (this.#run()?.seq ?? 0)) this.#timer(null);
+		// Rows that came while the last ones were on their way keep the timer; so does the next flush, for those that come until then.
+		if (done && this.#next === null && this.#store.flushed() >= (this.#run()?.seq ?? 0)) this.#timer(null);
 		else if (!done) this.#timer(FLUSH_RETRY_MS);
 		return done;
 	}

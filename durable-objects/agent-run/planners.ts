@@ -46,11 +46,16 @@ export async function planTurn(state: RunState, world: PlanWorld, signal: AbortS
 	try {
 		return planner.kind === "scripted" ? scripted(state, world.store) : await managed(state, world, turn, signal);
 	} catch (error) {
-		// What it says may hold anything of the run; its name is enough to look for, and the run is told nothing of it.
-		const name = error instanceof Error ? error.name : typeof error;
-		console.error(JSON.stringify({ level: "error", what: "planner threw", run_id: state.run.run_id, error: name }));
-		return failed(turn, "planner_error", "the planner could not be asked: an internal error; start a new run");
+		return planThrew(state.run, error, "asked");
 	}
+}
+
+/** The end of a turn that was lost to a fault of Belay's own, while it was asked for or when it was taken in. */
+export function planThrew({ run_id, turn }: RunState["run"], error: unknown, doing: "asked" | "heard"): PlanFailed {
+	// What it says may hold anything of the run; its name is enough to look for, and the run is told nothing of it.
+	const name = error instanceof Error ? error.name : typeof error;
+	console.error(JSON.stringify({ level: "error", what: `planner could not be ${doing}`, run_id, error: name }));
+	return failed(turn, "planner_error", `the planner could not be ${doing}: an internal error; start a new run`);
 }
 
 function scripted(state: RunState, store: RunStore): PlanOutcome {

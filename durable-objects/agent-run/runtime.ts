@@ -29,7 +29,7 @@ import { Gatherer } from "./gather.ts";
 import { makeInvokers } from "./invokers.ts";
 import { makeKit, random } from "./make-kit.ts";
 import { places } from "./places.ts";
-import { planTurn } from "./planners.ts";
+import { planThrew, planTurn } from "./planners.ts";
 import { RecentCalls } from "./recent-calls.ts";
 import { sha256 } from "./signing.ts";
 import { RunStore } from "./store.ts";
@@ -101,7 +101,9 @@ export class Runtime {
 		if (state === null) return;
 		if (state.run.seq > this.store.flushed()) this.flusher.soon();
 		const orphaned = [...state.calls.values()].some((call) => isOut(call.state) && call.boot_id !== this.#boot_id);
-		if (orphaned || state.run.status === "planning") this.step({ kind: "booted", world: await this.world() });
+		// A plan that waits for its next try was not lost: its timer is.
+		const unplanned = state.run.status === "planning" && !this.store.timers.has("plan");
+		if (orphaned || unplanned) this.step({ kind: "booted", world: await this.world() });
 	}
 
 	#kit(): Kit {
@@ -157,44 +159,39 @@ export class Runtime {
 		const announced: Promise<void>[] = [];
 		if (step.rows.length > 0) {
 			this.stream.publish(step.rows.flatMap((row): LogRow[] => (row.table === "log" ? [row.doc] : [])));
+			let now = this.state !== null && FINISHED.has(this.state.run.status);
 			for (const row of step.rows) {
+				if (row.table === "approval") now = true;
 				if (row.table !== "call") continue;
 				this.recent.remember(row.doc);
 				// What ended while it stood in line leaves the line; what is out gives its place back itself.
 				const { tool_call_id, state } = row.doc;
 				if (!LIVE.has(state) && !this.#flights.has(tool_call_id)) places.release(tool_call_id, this.#wake);
 			}
-			this.flusher.soon(this.state !== null && FINISHED.has(this.state.run.status));
+			this.flusher.soon(now);
 		}
 		for (const effect of step.effects)
 			if (effect.kind === "announce") announced.push(this.#announce(effect.approval_id));
-			else this.#perform(effect);
+			else if (effect.kind === "abort") for (const id of effect.tool_call_ids) this.#flights.get(id)?.abort();
+			else this.#ctx.waitUntil(this.#perform(effect));
 		// Nobody waits for the answer of a planner whose run was stopped.
 		if (this.state?.run.status !== "planning") this.#planning?.abort();
 		this.waiters.look();
 		return { ...step, announced: Promise.all(announced).then(() => undefined) };
 	}
 
-	#perform(effect: Exclude<Effect, { kind: "announce" }>): void {
+	#perform(effect: Exclude<Effect, { kind: "announce" | "abort" }>): Promise<void> {
 		switch (effect.kind) {
 			case "invoke":
-				this.#ctx.waitUntil(this.#invoke(effect));
-				return;
+				return this.#invoke(effect);
 			case "plan":
-				this.#ctx.waitUntil(this.#plan(effect.turn));
-				return;
+				return this.#plan(effect.turn);
 			case "enter":
-				this.#ctx.waitUntil(this.#enter(effect));
-				return;
+				return this.#enter(effect);
 			case "leave":
-				this.#ctx.waitUntil(this.#leave(effect));
-				return;
+				return this.#leave(effect);
 			case "invalidate":
-				this.#ctx.waitUntil(this.gates.invalidate(effect.tool_ids));
-				return;
-			case "abort":
-				for (const id of effect.tool_call_ids) this.#flights.get(id)?.abort();
-				return;
+				return this.gates.invalidate(effect.tool_ids);
 		}
 	}
 
@@ -270,8 +267,11 @@ export class Runtime {
 		);
 		if (this.#planning !== cancel) return;
 		this.#planning = null;
-		if (outcome.kind === "plan_failed") this.step(outcome);
-		else this.step({ ...outcome, world: await this.world() });
+		try {
+			this.step(outcome.kind === "plan_failed" ? outcome : { ...outcome, world: await this.world() });
+		} catch (error) {
+			this.step(planThrew(run, error, "heard"));
+		}
 	}
 
 	/** Decision 41: the approval's index row goes first, within 2 s; with D1 away the cursor brings it later. */
@@ -285,9 +285,8 @@ export class Runtime {
 
 	/** Serves the timers that are due and returns: a tool or a planner is started, never awaited (decision 5). */
 	async alarm(): Promise<void> {
-		this.store.timers.rang();
-		if ((await this.ready()) === null) return;
-		await this.store.timers.serve(Date.now, (kind, ref) => this.#serve(kind, ref));
+		const ready = async (): Promise<boolean> => (await this.ready()) !== null;
+		await this.store.timers.ring(Date.now, ready, (kind, ref) => this.#serve(kind, ref));
 	}
 
 	async #serve(kind: DueKind, ref: string): Promise<void> {

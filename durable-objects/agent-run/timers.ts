@@ -70,6 +70,10 @@ export class Timers {
 		}
 	}
 
+	has(kind: DueKind, ref = ""): boolean {
+		return this.#known().has(`${kind}:${ref}`);
+	}
+
 	#known(): Map<string, number> {
 		this.#due ??= new Map(
 			this.#sql
@@ -97,21 +101,30 @@ export class Timers {
 		void this.#storage.setAlarm(next);
 	}
 
-	rang(): void {
-		this.#armed = null;
-	}
-
 	/**
-	 * Serves what is due, oldest first, each in a try of its own, and sets the alarm again: one that cannot be served must not
-	 * bar those behind it, and the platform gives an alarm up that fails a few times.
+	 * The alarm rang. Serves what is due, oldest first, each in a try of its own, and sets the alarm again: one that cannot be
+	 * served must not bar those behind it, and the platform gives an alarm up that fails a few times. So it never fails, not
+	 * even where the run itself cannot be made `ready`; that is false where there is no run.
 	 */
-	async serve(clock: () => number, one: (kind: DueKind, ref: string) => Promise<void>): Promise<void> {
+	async ring(
+		clock: () => number,
+		ready: () => Promise<boolean>,
+		one: (kind: DueKind, ref: string) => Promise<void>,
+	): Promise<void> {
+		this.#armed = null;
+		try {
+			if (!(await ready())) return;
+		} catch (error) {
+			complain("a run could not be recovered", error);
+			this.#armed = clock() + RETRY_MS;
+			void this.#storage.setAlarm(this.#armed);
+			return;
+		}
 		for (const { kind, ref } of this.#ripe(clock())) {
 			try {
 				await one(kind, ref);
 			} catch (error) {
-				const name = error instanceof Error ? error.name : typeof error;
-				console.error(JSON.stringify({ level: "error", what: "a timer could not be served", kind, error: name }));
+				complain("a timer could not be served", error, kind);
 				this.write([{ kind, ref, at: clock() + RETRY_MS }], clock());
 			}
 		}
@@ -126,4 +139,9 @@ export class Timers {
 			.slice(0, SERVED_AT_ONCE)
 			.map(([name]) => ({ kind: name.slice(0, name.indexOf(":")) as DueKind, ref: name.slice(name.indexOf(":") + 1) }));
 	}
+}
+
+function complain(what: string, error: unknown, kind?: DueKind): void {
+	const name = error instanceof Error ? error.name : typeof error;
+	console.error(JSON.stringify({ level: "error", what, kind, error: name }));
 }

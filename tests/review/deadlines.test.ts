@@ -34,6 +34,19 @@ describe("deadlines over one timer", () => {
 		expect(rang).toEqual(["on"]);
 	});
 
+	it("do not ring when another that rings with them calls them off", async () => {
+		const rang: string[] = [];
+		const deadlines = new Deadlines();
+		deadlines.set(10, () => {
+			rang.push("first");
+			callOff();
+		});
+		const callOff = deadlines.set(10, () => rang.push("called off"));
+		await pass(1_000);
+		expect(rang).toEqual(["first"]);
+		expect(vi.getTimerCount()).toBe(0);
+	});
+
 	it("leave no long timer behind, and a short one serves the next deadline too", async () => {
 		const rang: number[] = [];
 		const deadlines = new Deadlines();

@@ -48,6 +48,21 @@ describe("one Idempotency-Key, two requests at once", () => {
 	});
 });
 
+describe("a decision by a Worker of an earlier version", () => {
+	it("is answered in the form that it knows", async () => {
+		const { run_id, principal_id = "usr_operator" } = await externalRun(tenant);
+		const { kind, name } = DEVELOPMENT_PRINCIPALS.operator;
+		const authority = { policy_rev: 0, roles: [], permissions: [], tools: [], data_scope: "own" as const };
+		const caller = { tenant_id: tenant.tenant_id, principal_id, kind, name, authority };
+		const stub = env.AGENT_RUN.getByName(run_id) as unknown as AgentRunApi;
+		const ask = { v: 1, caller, decision: { content: "done" }, wait_ms: 0, idempotency_key: null } as const;
+		expect(await stub.decide(ask as never)).toMatchObject({
+			ok: true,
+			value: { run: { run_id, status: "completed" } },
+		});
+	});
+});
+
 describe("a refused decision", () => {
 	it("leaves its Idempotency-Key unused", async () => {
 		const run = await externalRun(tenant);

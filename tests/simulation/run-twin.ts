@@ -115,7 +115,8 @@ export class RunTwin {
 		// These are not stored: a new life works them out.
 		for (const [name, { kind }] of this.due) if (DERIVED.has(kind)) this.due.delete(name);
 		for (const timer of derivedTimers(this.state)) this.due.set(`${timer.kind}:${timer.ref}`, timer);
-		return run.status === "planning" || calls.some((call) => isOut(call.state));
+		const lost = run.status === "planning" && !this.due.has("plan:");
+		return lost || calls.some((call) => isOut(call.state));
 	}
 
 	#save(row: Row): void {

@@ -5,8 +5,9 @@
  */
 import { createHash } from "node:crypto";
 import { deriveKey, hmacSha256, readMasters } from "#adapters/secrets/derive.ts";
+import { findIllFormed } from "#core/data/well-formed.ts";
 import { hex } from "#core/ids.ts";
-import { canonicalJson } from "#core/json.ts";
+import { canonicalJson, type Json } from "#core/json.ts";
 import type { Caller } from "#core/principal.ts";
 import type { Env } from "./env.ts";
 import { invalidField } from "./problem.ts";
@@ -36,7 +37,10 @@ export function tenantMac(env: Env, tenantId: string, parts: readonly string[]):
 	return hmacSha256(deriveKey(master.bytes, tenantId, "run_ids"), canonicalJson(parts));
 }
 
-/** SHA-256 of the canonical request: tells a repeat from another request under the same key. */
+/** SHA-256 of the canonical request: tells a repeat from another request under the same key. Throws 422 on half a character. */
 export function requestHash(body: unknown): string {
+	const half = findIllFormed(body as Json);
+	if (half !== undefined)
+		throw invalidField(half, "format_invalid", "text holds half a character", "well-formed Unicode");
 	return createHash("sha256").update(canonicalJson(body), "utf8").digest("hex");
 }

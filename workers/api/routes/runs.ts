@@ -131,7 +131,9 @@ runs.post(
 	async (c, body) => {
 		const wait_ms = preferredWait(c.req.header("prefer"));
 		const idempotency_key = idempotencyKey(c.req.header("idempotency-key"));
-		return answerText(c, await write(c, (run) => run.decide({ ...said(c), decision: body, wait_ms, idempotency_key })));
+		const ask = { ...said(c), decision: body, wait_ms, idempotency_key, as_text: true } as const;
+		const turned = await write(c, (run) => run.decide(ask));
+		return typeof turned === "string" ? answerText(c, turned) : c.json(turned);
 	},
 );
 
