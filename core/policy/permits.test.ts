@@ -4,7 +4,7 @@ import type { Authority } from "../principal.ts";
 import { sampleTool } from "../registry/sample-tool.ts";
 import corpus from "./permits.cases.json" with { type: "json" };
 import { judgeCall, judgeTool, mostRestrictive, parsePermission, permits } from "./permits.ts";
-import { allow, ask, deny } from "./verdict.ts";
+import { allow, ask, deny, type Verdict } from "./verdict.ts";
 
 const authority = (permissions: string[], tools: string[] = []): Authority => ({
 	policy_rev: 1,
@@ -84,6 +84,10 @@ describe("judgeCall", () => {
 });
 
 describe("mostRestrictive", () => {
+	it("takes a verdict that is none for a deny", () => {
+		const odd = { ...allow("fine"), decision: "constructor" } as unknown as Verdict;
+		expect(mostRestrictive(allow("fine"), odd).decision).toBe("deny");
+	});
 	it("denies when nothing was judged", () => {
 		expect(mostRestrictive().decision).toBe("deny");
 	});

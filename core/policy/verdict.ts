@@ -35,7 +35,10 @@ export const deny = (reason: string, rule_ids: readonly string[]): Verdict => ({
 export function mostRestrictive(...verdicts: readonly Verdict[]): Verdict {
 	if (verdicts.length === 0) return deny("nothing was judged", ["policy:nothing_judged"]);
 	let worst = 0;
-	for (const { decision } of verdicts) if (STRICTNESS[decision] > worst) worst = STRICTNESS[decision];
+	for (const { decision } of verdicts) {
+		if (!Object.hasOwn(STRICTNESS, decision)) return deny("a judgement said nothing known", ["policy:unknown_verdict"]);
+		if (STRICTNESS[decision] > worst) worst = STRICTNESS[decision];
+	}
 	const deciding = verdicts.filter((verdict) => STRICTNESS[verdict.decision] === worst);
 	return {
 		decision: (deciding[0] as Verdict).decision,

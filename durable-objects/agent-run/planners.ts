@@ -21,7 +21,7 @@ export type PlanOutcome = Omit<Planned, "world"> | PlanFailed;
 /** Why a run with this planner cannot begin here, or null. */
 export function plannerMissing(env: Env, kind: PlannerKind): string | null {
 	if (kind === "openai" && (env.BELAY_PLANNER_API_KEY ?? "") === "") {
-		return "no key for the planner is configured (BELAY_PLANNER_API_KEY); use planner kind `scripted` or `external`";
+		return "no key for the planner is configured here (BELAY_PLANNER_API_KEY); only runs with planner kind `scripted` or `external` can begin";
 	}
 	if (kind === "openai" && strictMode(env.BELAY_PLANNER_STRICT ?? "") === undefined) return BAD_STRICT;
 	const model = kind === "openai" || kind === "workers_ai";

@@ -55,6 +55,7 @@ describe("an id of a call", () => {
 			for (const body of [answer, { ...answer, stream: true }, history]) {
 				const refused = await chat(body, key);
 				expect(codeOf(refused)).toEqual([404, "not_found"]);
+				expect(refused.headers.get("belay-run-id")).toBeNull();
 				expect(refused.text).not.toContain(run_id);
 				expect(refused.headers.get("belay-run-id")).toBeNull();
 			}
@@ -134,6 +135,7 @@ describe("an id of a call", () => {
 		const some = await chat({ model, messages: [user("x"), result(ids[0] ?? "")], tools });
 		expect(codeOf(some)).toEqual([422, "caller_calls_unanswered"]);
 		expect(some.body.error.message).toContain(ids[1]);
+		expect(some.headers.get("belay-run-id")).toBe(run_id);
 		expect((await runOf(run_id)).caller_calls).toHaveLength(2);
 	});
 });

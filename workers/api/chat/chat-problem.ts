@@ -26,6 +26,8 @@ export const onChatError: ErrorHandler<AppEnv> = async (error, c) => {
 	const problem = (await answer.json()) as Problem;
 	const headers = new Headers(answer.headers);
 	headers.set("content-type", "application/json; charset=utf-8");
+	const run_id = c.get("run_id");
+	if (run_id !== undefined) headers.set("belay-run-id", run_id);
 	// With an Idempotency-Key, or as answers to calls, a repeat is the same request, whatever became of the first.
 	const same = c.req.header("idempotency-key") !== undefined || c.get("repeatable") === true;
 	headers.set("x-should-retry", String((same && problem.code === "run_unavailable") || NOTHING_DONE.has(problem.code)));

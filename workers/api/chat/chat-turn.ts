@@ -126,6 +126,7 @@ async function goOn(
 	const caller = c.get("caller");
 	const ask = { v: 1 as const, caller };
 	const before = await askRun(c.env, run_id, "read", (one) => one.read({ ...ask, after_seq: null, wait_ms: 0 }));
+	c.set("run_id", run_id);
 	if (before.planner.kind === "external" || before.planner.kind === "scripted")
 		throw invalidField("/messages", "semantic_violation", "the run that is named has no model", "a run with a model");
 	const content = continuation(messages, before.goal);
