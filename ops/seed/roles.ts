@@ -46,15 +46,12 @@ export const ROLES = [
 	},
 	{
 		name: "analyst",
-		description: "queries finance, computes and reads reports, in working hours",
+		description: "queries finance, computes and reads reports",
 		permissions: ["finance:query:*", "finance:read:*", "code:execute:python", "vector:search:document", "tools:read:*"],
 		tools: [],
 		data_scope: "department",
 		field_masking: PERSONAL_FIELDS,
-		abac_conditions: [
-			{ rule: "time_window", params: { start: "08:00", end: "20:00", zone: "Asia/Shanghai" } },
-			{ rule: "max_rows", params: { max_rows: 5000 } },
-		],
+		abac_conditions: [],
 	},
 ] as const satisfies readonly Role[];
 
