@@ -45,6 +45,8 @@ export type ExposedTool = {
 	readonly tool_id: string;
 	readonly function_name: string;
 	readonly definition_hash: string;
+	/** Its definition has a semantic check: calls of all other tools are spared the look. */
+	readonly checked?: true;
 };
 
 /** What the planner sees. Kept from turn to turn while registry and policy stand still (L3). */
