@@ -141,7 +141,7 @@ describe("a tool's own check", () => {
 		const decisions = [
 			turn(["order", "first", { to: "apples", amount: 1 }]),
 			turn(
-				["order_read", "a", { to: "{{calls.first.result.status}}" }],
+				["order_read", "a", { to: "x{{calls.first.result.status}}" }],
 				["order_read", "b", { to: "con/c", amount: 1 }],
 			),
 			{ content: "done" },
@@ -149,7 +149,8 @@ describe("a tool's own check", () => {
 		const body = { goal: "order", planner: { kind: "scripted", script: decisions } };
 		const sent = await call("POST", "/v1/runs", body, tenant.operator, { prefer: "wait=20" });
 		expect(sent.body.status).toBe("completed");
-		expect(callOf(sent.body, "a").refusal.reason).toMatch(/semantic_failed|validation_failed/);
+		expect(callOf(sent.body, "a").refusal).toMatchObject({ reason: "semantic_failed" });
+		expect(callOf(sent.body, "a").refusal.errors[0].error).toMatch(/^is not in stock: x2\d\d$/);
 		expect(callOf(sent.body, "b").state).toBe("COMPLETED");
 		const path = `/v1/runs/${sent.body.run_id}/replay`;
 		const again = (await call("POST", path, { mode: "recorded" }, tenant.operator, { prefer: "wait=20" })).body;
