@@ -113,6 +113,17 @@ export const ENGINE_MEMORY_MAX_PAGES = 512;
 export const SANDBOX_RESULT_MAX_BYTES = 2_097_152;
 /** SQL text in an argument (`x-belay-kind: sql`), as long as a registered statement may be; four readings of it take some 70 ms at worst on a busy machine. */
 export const SQL_TEXT_MAX_CHARS = 20_000;
+/** V2: the program of a tool's own check. It travels with every descriptor, eight of which would fill the largest one. */
+export const SEMANTIC_CHECK_MAX_CHARS = 16_384;
+/** Every character of the largest arguments looked at twice (measured: 0.1 s of one processor, 2 s where memory is all it moves). */
+export const SEMANTIC_CHECK_FUEL = 1_000_000_000;
+/** One check, the start of its engine included; and all checks of one decision, after which the rest count as failed. */
+export const SEMANTIC_CHECK_WALL_MS = 3_000;
+export const SEMANTIC_CHECKS_WALL_MS = 10_000;
+/** What a check may tell a planner. */
+export const SEMANTIC_ERRORS_MAX = 20;
+export const SEMANTIC_MESSAGE_MAX_CHARS = 500;
+export const SEMANTIC_FIELD_MAX_CHARS = 256;
 export const SOURCE_MAX_BYTES = 131_072;
 export const STDOUT_MAX_BYTES = 65_536;
 /** HTTP tools. */
@@ -203,6 +214,8 @@ invariant(
 	ENGINE_INSTANCES_MAX * ENGINE_MEMORY_MAX_PAGES * 65_536 <= CODE_MEMORY_MAX_BYTES,
 	"engines share the code memory",
 );
+invariant(SEMANTIC_CHECK_MAX_CHARS * 4 < SOURCE_MAX_BYTES, "a check is a program that the sandbox takes");
+invariant(SEMANTIC_CHECK_WALL_MS < SEMANTIC_CHECKS_WALL_MS, "one check < all of a decision");
 invariant(SANDBOX_RESULT_MAX_BYTES <= RESULT_MAX_BYTES, "a sandbox result is a result");
 invariant(INDEX_ROW_MAX_BYTES < BULK_STATEMENT_MAX_BYTES, "a row fits a bulk statement");
 invariant(LISTENERS_OF_ONE_MAX < LISTENERS_MAX, "one listener leaves room for others");

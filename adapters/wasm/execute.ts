@@ -37,7 +37,8 @@ export async function executeCode(request: CodeRequest): Promise<RunOutcome> {
 		return refused("code_error", `the program has more than ${SOURCE_MAX_BYTES} bytes`);
 	return inSlot(request.wall_ms, (isLate) => {
 		const fallback = language === "python" ? PYTHON_FUEL_DEFAULT : JAVASCRIPT_FUEL_DEFAULT;
-		const program: Program = { source, inputs: request.inputs, fuel: fuelOf(request.fuel, fallback), isLate };
+		const fuel = fuelOf(request.fuel, fallback);
+		const program: Program = { source, inputs: request.inputs, fuel, compile_only: request.compile_only, isLate };
 		return language === "python" ? runPython(program) : runJavascript(program);
 	});
 }

@@ -23,6 +23,8 @@ export type CodeRequest = {
 	/** Default JAVASCRIPT_FUEL_DEFAULT or PYTHON_FUEL_DEFAULT, lowered to FUEL_MAX. */
 	readonly fuel?: number | undefined;
 	readonly wall_ms: number;
+	/** JavaScript only: finds syntax errors and runs nothing. */
+	readonly compile_only?: boolean | undefined;
 };
 
 export type RunCode = Extract<

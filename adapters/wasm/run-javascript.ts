@@ -20,6 +20,7 @@ export type Program = {
 	readonly source: string;
 	readonly inputs: Json;
 	readonly fuel: number;
+	readonly compile_only?: boolean | undefined;
 	/** Asked now and then while the program runs; true ends it. Where the clock stands still it never says so. */
 	readonly isLate: () => boolean;
 };
@@ -85,6 +86,7 @@ class Guest {
 		gauge.fill(this.#program.fuel);
 		const prepared = this.#prepare();
 		if ("error" in prepared) return this.#failed(prepared.error);
+		if (this.#program.compile_only === true) return { ok: true, result: null, notes: [] };
 		const ran = context.evalCode(prepared.code, FILE, { type: "global", strict: false });
 		if (ran.error) return this.#failed(ran.error);
 		const jobs = context.runtime.executePendingJobs();

@@ -9,8 +9,8 @@ export type Stored = {
 };
 
 export type GateAnswer =
-	/** Go, and `leave` afterwards. `probe`: this one call tries a half-open breaker. */
-	| { readonly verdict: "go"; readonly probe: boolean }
+	/** Go, and `leave` afterwards; what was taken is held until then, ms since the epoch. `probe`: this one call tries a half-open breaker. */
+	| { readonly verdict: "go"; readonly probe: boolean; readonly hold_until: number }
 	/** Not now. `retry_at` is when to ask again, ms since the epoch. */
 	| { readonly verdict: "wait"; readonly reason: "rate_limit" | "paused" | "claim"; readonly retry_at: number }
 	/** The breaker is open: no call. `snapshot` is the last good result, where one was asked for and is kept. */

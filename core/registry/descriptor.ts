@@ -3,7 +3,12 @@
  * whole descriptor (schemas that compile, expressions that parse, relations between fields) is in `register.ts`.
  */
 import * as z from "zod";
-import { DESCRIPTION_MAX_CHARS, TOOL_TIMEOUT_MAX_MS, TOOL_TIMEOUT_MIN_MS } from "../limits.ts";
+import {
+	DESCRIPTION_MAX_CHARS,
+	SEMANTIC_CHECK_MAX_CHARS,
+	TOOL_TIMEOUT_MAX_MS,
+	TOOL_TIMEOUT_MIN_MS,
+} from "../limits.ts";
 
 /** A registered tool's own id, or an MCP projection's (M2). */
 export const TOOL_ID = /^(?:[a-z][a-z0-9_]{0,63}|mcp:[a-z0-9_-]{1,64}:tool:[A-Za-z0-9_.-]{1,128})$/;
@@ -95,6 +100,10 @@ export const toolDescriptor = z.strictObject({
 		.array(z.strictObject({ expr: text(2048), field: text(256), message: text(512) }))
 		.max(50)
 		.default([]),
+	/** A program over `args`, the normalized arguments, that returns a list of `{field, message}`: empty where they are fine (V2). */
+	semantic_check: z
+		.strictObject({ language: z.literal("javascript"), source: z.string().min(1).max(SEMANTIC_CHECK_MAX_CHARS) })
+		.optional(),
 	required_permissions: z.array(text(256)).max(50).default([]),
 	timeout_ms: z.number().int().min(TOOL_TIMEOUT_MIN_MS).max(TOOL_TIMEOUT_MAX_MS).optional(),
 	rate_limit: z

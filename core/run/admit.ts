@@ -20,6 +20,7 @@ import { unaffordable } from "./budget.ts";
 import { admitCallerCall, callerFunction, isCallerToolId } from "./caller-call.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
+import { judgeCheck } from "./judge-check.ts";
 import { iso } from "./kit.ts";
 import type { RecordedCall } from "./recording.ts";
 import { field, refuse, refuseCut } from "./refuse.ts";
@@ -151,7 +152,6 @@ export function judgeArguments(
 		},
 		draft.kit.digest,
 	);
-	draft.set({ repair_guard: validCall(draft.run.repair_guard, call.function_name) });
 	const frozen: CallRecord = {
 		...call,
 		arguments: normal.arguments,
@@ -160,6 +160,9 @@ export function judgeArguments(
 		notes: normal.notes,
 		security_flags: [...taintFlags(frozenScope.args_taint), ...normal.flags],
 	};
+	const objected = judgeCheck(draft, frozen, tool);
+	if (objected !== null) return objected;
+	draft.set({ repair_guard: validCall(draft.run.repair_guard, call.function_name) });
 	if (draft.run.denied.some((denied) => denied.tool_id === call.tool_id && denied.input_hash === input_hash)) {
 		const hint = "a person has decided against exactly this call in this run; do not ask for it again";
 		return refuse(draft, frozen, "approval", "duplicate_of_denied", [

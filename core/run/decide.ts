@@ -170,6 +170,7 @@ export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem
 	const note = `${event.by.name} edited the arguments before approval; this is what was put forward instead`;
 	const tool_call_id = toolCallId(draft.part, draft.kit.random);
 	const successor: CallRecord = { ...call, tool_call_id, approval_id: null, input_hash: null, frozen: null, notes: [] };
+	draft.checks = event.checks;
 	const judged = judgeArguments(
 		draft,
 		successor,

@@ -11,7 +11,9 @@ import type { StoredMessage } from "../planner/conversation.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
 import type { AuditPart, Effect, Row } from "./effect.ts";
 import { iso, type Kit } from "./kit.ts";
+import type { SemanticVerdicts } from "./semantic-check.ts";
 import type { ApprovalRecord, CallRecord, DueKind, Exposure, RunRecord, RunState } from "./state.ts";
+import type { UncheckedCall } from "./unchecked.ts";
 import { type ApprovalView, type CallState, type EventName, type Evidence, RESTING, type RunStatus } from "./view.ts";
 
 export class Draft {
@@ -63,6 +65,10 @@ export class Draft {
 
 	/** Calls that ended other than well in this step: what their tools declare for that is still to be done. */
 	readonly ended: string[] = [];
+	/** What the tools' own checks said of calls of this step. */
+	checks: SemanticVerdicts | undefined;
+	/** Calls of tools with a check that none has spoken on. */
+	readonly unchecked: UncheckedCall[] = [];
 	/** Whether the run record itself was changed. */
 	touched = false;
 

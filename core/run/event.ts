@@ -9,6 +9,7 @@ import type { Locale } from "../registry/explain-words.ts";
 import type { TokenPrices } from "./budget.ts";
 import type { Effect } from "./effect.ts";
 import type { RecordedCall, Replay } from "./recording.ts";
+import type { SemanticVerdicts } from "./semantic-check.ts";
 import type { ApprovalRecord, CallerFunction, CallRecord, PlannerKind, RunLimits, World } from "./state.ts";
 
 export type Created = {
@@ -52,6 +53,8 @@ export type Planned = {
 	/** A replay's: how each call of the decision ended in the recorded run, and what the user said behind it. */
 	readonly recorded?: readonly (RecordedCall | null)[] | undefined;
 	readonly said?: readonly string[] | undefined;
+	/** What the tools' own checks said; absent where no call needs one. */
+	readonly checks?: SemanticVerdicts | undefined;
 	readonly world: World;
 };
 
@@ -114,6 +117,7 @@ export type ApprovalEdited = {
 	readonly approval_id: string;
 	readonly approval: ApprovalRecord | null;
 	readonly arguments: JsonObject;
+	readonly checks?: SemanticVerdicts | undefined;
 	readonly by: Caller;
 	readonly world: World;
 };

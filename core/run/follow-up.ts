@@ -44,6 +44,10 @@ function followUp(draft: Draft, call: CallRecord, world: World): void {
 		note(draft, call, `its fallback \`${fallback.tool_id}\` cannot be used here`);
 		return;
 	}
+	if (tool.version.descriptor.semantic_check !== undefined) {
+		note(draft, call, `its fallback \`${fallback.tool_id}\` ${UNCHECKED}`);
+		return;
+	}
 	const args = mapped(draft, call, fallback.args, tool);
 	if (typeof args === "string") {
 		note(draft, call, `its fallback could not be asked: ${args}`);
@@ -51,6 +55,9 @@ function followUp(draft: Draft, call: CallRecord, world: World): void {
 	}
 	spawn(draft, call, "fallback", tool, args, world);
 }
+
+/** The machine's own calls come up inside a step, where no sandbox runs. */
+const UNCHECKED = "has a semantic check, which cannot be run here, and was not asked";
 
 /** A 4xx is an answer: the tool said no, so a write did not act. */
 const refusedByTool = (call: CallRecord): boolean => {
@@ -71,6 +78,10 @@ function onUnknown(draft: Draft, call: CallRecord, way: string, world: World): v
 		const tool = reference(draft, way.slice("reconcile:".length));
 		if (tool === null) {
 			note(draft, call, "its status tool cannot be used here");
+			return;
+		}
+		if (tool.version.descriptor.semantic_check !== undefined) {
+			note(draft, call, `its status tool ${UNCHECKED}`);
 			return;
 		}
 		// What the status tool takes of these is what it is asked with.

@@ -59,6 +59,17 @@ export function askAgain(draft: Draft, call: CallRecord): CallRecord {
 }
 
 /**
+ * A pass covers an attempt that ends while the gate still holds it. One that waited with it in hand (a halt, a place) for too
+ * long asks again: its claim may be another call's by now, and both would act.
+ */
+export function withGoodPass(draft: Draft, call: CallRecord, ends_at: number): CallRecord {
+	if (call.gate !== "passed" || ends_at <= (call.pass_until ?? Number.POSITIVE_INFINITY)) return call;
+	const again: CallRecord = { ...call, gate: "none", pass_out: true, pass_until: null };
+	draft.call(again);
+	return again;
+}
+
+/**
  * A call that ends without having used the gate's answer: a pass in hand goes back at once and says nothing of the tool.
  * What else may be out under its name is given back by the timer, when an `enter` on its way must have arrived: told
  * sooner, the gate could hear the end before the beginning and keep the claim of a call that is over.

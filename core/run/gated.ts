@@ -29,7 +29,7 @@ export function gated(draft: Draft, event: Gated): void {
 function answered(draft: Draft, call: CallRecord, answer: GateAnswer, world: World): void {
 	switch (answer.verdict) {
 		case "go": {
-			const passed: CallRecord = { ...call, gate: "passed" };
+			const passed: CallRecord = { ...call, gate: "passed", pass_until: answer.hold_until };
 			draft.call(passed);
 			start(draft, passed, world);
 			return;

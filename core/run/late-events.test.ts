@@ -24,7 +24,12 @@ const rings = (run: SampleRun, what: "start" | "watchdog" | "leave", ref: string
 };
 const goes = (run: SampleRun): void => {
 	const { tool_call_id } = only(run);
-	run.step({ kind: "gated", tool_call_id, answer: { verdict: "go", probe: false }, world: run.world() });
+	run.step({
+		kind: "gated",
+		tool_call_id,
+		answer: { verdict: "go", probe: false, hold_until: Number.MAX_SAFE_INTEGER },
+		world: run.world(),
+	});
 };
 const ends = (run: SampleRun, outcome: InvokeOutcome): void => {
 	const invoke = run.takeInvoke();
@@ -32,6 +37,35 @@ const ends = (run: SampleRun, outcome: InvokeOutcome): void => {
 	run.step({ kind: "settled", tool_call_id, attempt: invoke?.attempt ?? 0, outcome, world: run.world() });
 };
 const leaves = (run: SampleRun): Leave[] => run.effects.filter((effect): effect is Leave => effect.kind === "leave");
+
+describe("a pass in hand", () => {
+	const waited = (hold_ms: number, wait_ms: number): SampleRun => {
+		const run = began("keyed");
+		run.takeInvoke();
+		run.lease = { halts: [{ scope: "tenant", since: 0 }] };
+		const { tool_call_id } = only(run);
+		const answer = { verdict: "go", probe: false, hold_until: run.now + hold_ms } as const;
+		run.step({ kind: "gated", tool_call_id, answer, world: run.world() });
+		expect([only(run).gate, only(run).waiting?.reason]).toEqual(["passed", "halt"]);
+		run.effects = [];
+		run.now += wait_ms;
+		run.lease = {};
+		rings(run, "start", tool_call_id);
+		return run;
+	};
+
+	it("opens the attempt while the gate holds it for as long as the attempt may take", () => {
+		const run = waited(3_600_000, 60_000);
+		expect(run.effects.map(({ kind }) => kind)).toContain("invoke");
+		expect(only(run).state).toBe("DISPATCHED");
+	});
+
+	it("that ran out in a halt is asked for again: its claim may be another call's", () => {
+		const run = waited(30_000, 60_000);
+		expect(run.effects.map(({ kind }) => kind)).toEqual(["enter"]);
+		expect([only(run).state, only(run).gate, only(run).pass_out]).toEqual(["PENDING", "asked", true]);
+	});
+});
 
 describe("a timer that was read before its call went on", () => {
 	it("does not eat the one that stands for the back-off", () => {

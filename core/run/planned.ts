@@ -111,6 +111,7 @@ function correct(draft: Draft, event: Planned): null {
 function open(draft: Draft, event: Planned): StepProblem | null {
 	const { decision, world, results, recorded } = event;
 	refreshExposure(draft, world);
+	draft.checks = event.checks;
 	const cut = !executes(decision).ok;
 	draft.set({ turn_open: true });
 	const calls: CallRecord[] = decision.tool_calls.map((call, index) =>

@@ -8,7 +8,7 @@ import { CALLS_IN_FLIGHT_MAX, TOOL_TIMEOUT_DEFAULT_MS, WATCHDOG_GRACE_MS } from 
 import { attemptCost, charge, countCall } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { countOut } from "./flight.ts";
-import { enterGate, leaveUnasked, needsOf } from "./gate.ts";
+import { enterGate, leaveUnasked, needsOf, withGoodPass } from "./gate.ts";
 import { giveUp } from "./give-up.ts";
 import { concurrencyOf, judgeAgain } from "./judge-again.ts";
 import { refuse } from "./refuse.ts";
@@ -61,17 +61,24 @@ export function start(draft: Draft, call: CallRecord, world: World): void {
 		refuse(draft, refused, stage, reason, error === undefined ? [] : [error], rich);
 		return;
 	}
-	const needs = needsOf(draft, call, world);
-	if (needs !== null && call.gate === "none") {
-		enterGate(draft, call, needs);
+	const ready = withGoodPass(draft, call, draft.kit.now + attemptLimit(draft, call));
+	const needs = needsOf(draft, ready, world);
+	if (needs !== null && ready.gate === "none") {
+		enterGate(draft, ready, needs);
 		return;
 	}
 	const concurrency = concurrencyOf(draft.kit.tool(call.definition_hash ?? "").version.descriptor);
 	if (concurrency !== null && !draft.kit.takePlace(concurrency, call.tool_call_id)) {
-		wait(draft, call, "concurrency", draft.kit.now + PLACE_RECHECK_MS);
+		wait(draft, ready, "concurrency", draft.kit.now + PLACE_RECHECK_MS);
 		return;
 	}
-	dispatch(draft, call, approval);
+	dispatch(draft, ready, approval);
+}
+
+/** How long the next attempt may take, ms. */
+function attemptLimit(draft: Draft, call: CallRecord): number {
+	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
+	return retryTimeout(descriptor.timeout_ms ?? TOOL_TIMEOUT_DEFAULT_MS, call.attempts.length + 1, draft.turnLeft());
 }
 
 /**
@@ -91,7 +98,7 @@ export function consume(draft: Draft, approval: ApprovalRecord | undefined): voi
 function dispatch(draft: Draft, call: CallRecord, approval: ApprovalRecord | undefined): void {
 	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
 	const n = call.attempts.length + 1;
-	const timeout_ms = retryTimeout(descriptor.timeout_ms ?? TOOL_TIMEOUT_DEFAULT_MS, n, draft.turnLeft());
+	const timeout_ms = attemptLimit(draft, call);
 	consume(draft, approval);
 	// Each attempt is a request that may be charged for, so each counts (retries and recoveries too).
 	charge(draft, attemptCost(descriptor));

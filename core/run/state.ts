@@ -45,6 +45,8 @@ export type ExposedTool = {
 	readonly tool_id: string;
 	readonly function_name: string;
 	readonly definition_hash: string;
+	/** Its definition has a semantic check: calls of all other tools are spared the look. */
+	readonly checked?: true;
 };
 
 /** What the planner sees. Kept from turn to turn while registry and policy stand still (L3). */
@@ -156,6 +158,8 @@ export type CallRecord = CallView & {
 	 * claim was kept for the next try. The gate is told when the call ends, so that nobody waits for a call that is over.
 	 */
 	readonly pass_out: boolean;
+	/** Until when the gate holds what a pass in hand stands for, ms; null: no pass, or nobody said. */
+	readonly pass_until?: number | null;
 	/** The call whose result may stand in for this one, or whose answer may say what became of it. */
 	readonly child: { readonly kind: "fallback" | "reconcile"; readonly tool_call_id: string } | null;
 	/** An unknown outcome that a person is asked about: the turn stays open for it (`on_unknown: ask`). */

@@ -54,6 +54,7 @@ export function refreshExposure(draft: Draft, world: World): void {
 			tool_id: version.descriptor.tool_id,
 			function_name: nameOf(version.descriptor.tool_id),
 			definition_hash: version.definition_hash,
+			...(version.descriptor.semantic_check === undefined ? {} : { checked: true as const }),
 		})),
 		references: referenced(judged.exposed, world.tools),
 		trace: judged.trace.map((entry) => ({ ...entry, function_name: entry.exposed ? nameOf(entry.tool_id) : null })),

@@ -106,7 +106,11 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		if (state === null) return notFound();
 		if (state.run.planner.kind !== "external")
 			return no(409, "not_external", "this run has a planner of its own and takes no decisions from outside");
+		const decision = toPlannerDecision(ask.decision);
 		const world = await runtime.world();
+		// The turn is said below, when nothing can move it any more.
+		const planned = { kind: "planned", turn: 0, decision, call_as_text: false, results: null, world } as const;
+		const event = runtime.checks.needed(planned) ? await runtime.checks.gather(planned) : planned;
 		// Nothing is awaited from here to the step: two requests under one key are one decision.
 		const key = ask.idempotency_key === null ? null : `decide:${ask.idempotency_key}`;
 		const hash = key === null ? "" : digestOf(ask.decision);
@@ -117,14 +121,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		if (turn === null) {
 			const at = runtime.state?.run.turn ?? 0;
 			const step = runtime.step(
-				{
-					kind: "planned",
-					turn: at,
-					decision: toPlannerDecision(ask.decision),
-					call_as_text: false,
-					results: null,
-					world,
-				},
+				{ ...event, turn: at },
 				{ after: () => key !== null && runtime.store.rememberRequest(key, hash, at) },
 			);
 			if (step.problem !== null) return refusal(step.problem);

@@ -40,9 +40,12 @@ export class ApprovalDesk {
 	async edit(ask: Parameters<AgentRunApi["editApproval"]>[0]): Promise<Reply<ApprovalView>> {
 		return this.#onApproval(ask.caller, ask.approval_id, async () => {
 			const { approval_id, arguments: args, caller: by } = ask;
-			const world = await this.#runtime.world(true);
-			const approval = this.#approval(approval_id);
-			const step = this.#runtime.step({ kind: "approval_edited", approval_id, arguments: args, approval, by, world });
+			const asked = { kind: "approval_edited", approval_id, arguments: args, by } as const;
+			const event = { ...asked, approval: this.#approval(approval_id), world: await this.#runtime.world(true) };
+			const { checks } = this.#runtime;
+			const checked = checks.needed(event) ? await checks.gather(event) : event;
+			// Read after the awaits: somebody else may have decided meanwhile.
+			const step = this.#runtime.step({ ...checked, approval: this.#approval(approval_id) });
 			await step.announced;
 			return step.problem;
 		});

@@ -2,7 +2,6 @@
  * The life of one run in memory: load -> transition -> persist -> perform. Steps are synchronous (apply.ts); what is
  * asynchronous happens before one (gather) or after it (effects). Holds no policy. Used by the AgentRun object.
  */
-
 import { D1EvidenceLedger } from "#adapters/d1/d1-evidence-ledger.ts";
 import { R2Artifacts } from "#adapters/r2/r2-artifacts.ts";
 import { storeLargeResult } from "#adapters/r2/store-large-result.ts";
@@ -31,6 +30,7 @@ import { makeKit, random } from "./make-kit.ts";
 import { places } from "./places.ts";
 import { planThrew, planTurn } from "./planners.ts";
 import { RecentCalls } from "./recent-calls.ts";
+import { SemanticChecks } from "./semantic-checks.ts";
 import { sha256 } from "./signing.ts";
 import { RunStore } from "./store.ts";
 import { Stream } from "./stream.ts";
@@ -50,6 +50,7 @@ export class Runtime {
 	readonly #boot_id = hex(random(8));
 	readonly #holder: Holder;
 	readonly flusher: Flusher;
+	readonly checks: SemanticChecks;
 	readonly #flights = new Map<string, AbortController>();
 	#planning: AbortController | null = null;
 	#invokers: Invokers | null = null;
@@ -71,6 +72,7 @@ export class Runtime {
 		this.#artifacts = new R2Artifacts(env.ARTIFACTS, random);
 		this.flusher = new Flusher(ctx, this.store, new D1EvidenceLedger(env.DB), () => this.state?.run ?? null);
 		this.#holder = { state: null, store: this.store, kit: () => this.#kit() };
+		this.checks = new SemanticChecks(executor, this.#holder, () => this.world());
 		if (this.store.exists()) {
 			void ctx.blockConcurrencyWhile(async () => {
 				await this.store.timers.remember();
@@ -137,8 +139,7 @@ export class Runtime {
 	async world(fresh = false): Promise<World> {
 		const { state } = this;
 		invariant(state !== null, "only a run that exists looks at the world");
-		const { tenant_id, principal, authority } = state.run;
-		return this.worldOf(tenant_id, principal.principal_id, authority, fresh);
+		return this.worldOf(state.run.tenant_id, state.run.principal.principal_id, state.run.authority, fresh);
 	}
 
 	async worldOf(
@@ -159,16 +160,15 @@ export class Runtime {
 		const announced: Promise<void>[] = [];
 		if (step.rows.length > 0) {
 			this.stream.publish(step.rows.flatMap((row): LogRow[] => (row.table === "log" ? [row.doc] : [])));
-			let now = this.state !== null && FINISHED.has(this.state.run.status);
+			const finished = this.state !== null && FINISHED.has(this.state.run.status);
 			for (const row of step.rows) {
-				if (row.table === "approval") now = true;
 				if (row.table !== "call") continue;
 				this.recent.remember(row.doc);
 				// What ended while it stood in line leaves the line; what is out gives its place back itself.
 				const { tool_call_id, state } = row.doc;
 				if (!LIVE.has(state) && !this.#flights.has(tool_call_id)) places.release(tool_call_id, this.#wake);
 			}
-			this.flusher.soon(now);
+			this.flusher.soon(finished || step.rows.some((row) => row.table === "approval"));
 		}
 		for (const effect of step.effects)
 			if (effect.kind === "announce") announced.push(this.#announce(effect.approval_id));
@@ -241,8 +241,8 @@ export class Runtime {
 	}
 
 	async #leave({ kind: _kind, ...effect }: Extract<Effect, { kind: "leave" }>): Promise<void> {
-		const { tool_call_id, settle } = effect;
-		if (await this.gates.leave(effect)) this.step({ kind: "left", tool_call_id, settle });
+		if (await this.gates.leave(effect))
+			this.step({ kind: "left", tool_call_id: effect.tool_call_id, settle: effect.settle });
 	}
 
 	async #plan(turn: number): Promise<void> {
@@ -268,7 +268,8 @@ export class Runtime {
 		if (this.#planning !== cancel) return;
 		this.#planning = null;
 		try {
-			this.step(outcome.kind === "plan_failed" ? outcome : { ...outcome, world: await this.world() });
+			const event = outcome.kind === "plan_failed" ? outcome : { ...outcome, world: await this.world() };
+			this.step(event.kind === "planned" && this.checks.needed(event) ? await this.checks.gather(event) : event);
 		} catch (error) {
 			this.step(planThrew(run, error, "heard"));
 		}

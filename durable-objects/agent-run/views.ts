@@ -69,7 +69,16 @@ export function callView(call: CallRecord, whole = false): CallView {
 function viewOf(call: CallRecord, whole: boolean): CallView {
 	const { ordinal: _o, definition_hash: _d, frozen: _f, boot_id: _b, rule_ids: _r, policy_rev: _p, ...rest } = call;
 	const { deadline_at: _a, running_logged: _l, superseded_by: _s, arguments_text: _t, ...more } = rest;
-	const { retry_at: _w, gate: _g, pass_out: _q, child: _c, unsettled: _u, security_flags: _z, ...view } = more;
+	const {
+		retry_at: _w,
+		gate: _g,
+		pass_out: _q,
+		pass_until: _h,
+		child: _c,
+		unsettled: _u,
+		security_flags: _z,
+		...view
+	} = more;
 	if (whole) return view;
 	const text = JSON.stringify(view.result) ?? "null";
 	if (text.length <= RESULT_INLINE_MAX_BYTES) return view;

@@ -125,7 +125,7 @@ export class ToolGate extends DurableObject<Env> implements ToolGateApi {
 			bucket: token?.ok ? token.next : state.bucket,
 			misses: state.misses + (needs.cache !== null && !again ? 1 : 0),
 		});
-		return { verdict: "go", probe: admission.probe };
+		return { verdict: "go", probe: admission.probe, hold_until };
 	}
 
 	#leave({ tool_call_id: id, needs, outcome, settle, stored, pause_ms }: Ask<"leave">, now: number): void {

@@ -69,6 +69,15 @@ export function play(recording: Recording): Played {
 	return { recording, tries, valid_after: at === -1 ? null : at };
 }
 
+/** A check that did not run never passes, here as in a run. */
+const UNCHECKED = {
+	error: "the tool's semantic check is not run here",
+	field: "",
+	issue: "semantic_violation",
+	expected: "a tool without `semantic_check`",
+	hint: "evaluate it without the check, and the check in runs",
+} as const;
+
 function judge(call: PlannedCall, tool: CompiledTool | undefined): Omit<Refused, "tool"> | null {
 	if (tool === undefined) {
 		const hint = "choose from the tools offered";
@@ -87,5 +96,6 @@ function judge(call: PlannedCall, tool: CompiledTool | undefined): Omit<Refused,
 		scope: { args: read.value, context: CONTEXT },
 		judgeUrl: addressVerdict,
 	});
-	return normal.ok ? null : { reason: normal.refusal.reason, errors: normal.refusal.errors };
+	if (!normal.ok) return { reason: normal.refusal.reason, errors: normal.refusal.errors };
+	return tool.version.descriptor.semantic_check === undefined ? null : { reason: "unavailable", errors: [UNCHECKED] };
 }

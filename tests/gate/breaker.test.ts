@@ -3,8 +3,8 @@ import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { CACHE, Gate, live, NEEDS, named, stored } from "./gate.ts";
 
-const GO = { verdict: "go", probe: false };
-const PROBE = { verdict: "go", probe: true };
+const GO = { verdict: "go", probe: false, hold_until: expect.any(Number) };
+const PROBE = { verdict: "go", probe: true, hold_until: expect.any(Number) };
 
 describe("opening", () => {
 	it("after 3 of 5 reported attempts: no call goes, for 30 s", async () => {

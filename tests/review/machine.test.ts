@@ -234,7 +234,12 @@ describe("a pass that is given back late", () => {
 		run.create();
 		run.decide([["kept", "c1", { to: "A" }]]);
 		const { tool_call_id } = callOf(run, "kept");
-		run.step({ kind: "gated", tool_call_id, answer: { verdict: "go", probe: false }, world: run.world() });
+		run.step({
+			kind: "gated",
+			tool_call_id,
+			answer: { verdict: "go", probe: false, hold_until: Number.MAX_SAFE_INTEGER },
+			world: run.world(),
+		});
 		run.now += 1_000;
 		run.succeed(run.takeInvoke() as never, { a: 1 });
 		const said = run.now;

@@ -52,7 +52,7 @@ export class GateTwin {
 		if (wanted !== null && claim?.kind === "owner") this.claims.set(wanted.key, claim.next);
 		this.breaker = admission.next;
 		if (token?.ok === true) this.#bucket = token.next;
-		return { verdict: "go", probe: admission.probe };
+		return { verdict: "go", probe: admission.probe, hold_until };
 	}
 
 	leave({ tool_call_id: id, needs, outcome, settle, stored, pause_ms }: Leave, now: number): void {

@@ -4,11 +4,14 @@
  */
 import { D1ToolCatalog, type Published } from "#adapters/d1/d1-tool-catalog.ts";
 import { parseUrl } from "#adapters/http/url.ts";
+import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
+import { compileSemanticCheck } from "#adapters/wasm/semantic-checker.ts";
 import { checkFixedSql } from "#core/data/fixed-sql.ts";
 import type { JsonObject } from "#core/json.ts";
 import { checkHttpImplementation } from "#core/normalize/url-rules.ts";
 import type { FieldError } from "#core/refusal.ts";
 import type { ToolDescriptor } from "#core/registry/descriptor.ts";
+import { fault } from "#core/registry/read-issue.ts";
 import { checkDescriptor, judgePublish } from "#core/registry/register.ts";
 import { sha256 } from "#objects/agent-run/signing.ts";
 import { registrationRules } from "../address-rules.ts";
@@ -28,7 +31,7 @@ export async function publishTool(c: Ctx, tool_id: string, body: JsonObject): Pr
 	if (descriptor.tool_id !== tool_id) {
 		throw invalidField("/tool_id", "schema_violation", "`tool_id` differs from the path's", "the path's tool_id");
 	}
-	const errors = kindErrors(c, descriptor);
+	const errors = [...kindErrors(c, descriptor), ...(await checkErrors(c, descriptor))];
 	if (errors.length > 0) throw invalid(errors);
 	const about = { tool_id, version: descriptor.version, definition_hash };
 	return audited(c, { action: "tool.publish", tool_id, about }, async () => {
@@ -48,6 +51,22 @@ export async function publishTool(c: Ctx, tool_id: string, body: JsonObject): Pr
 		await bump(c.env, tenant_id, "registry");
 		return { ...published, warnings };
 	});
+}
+
+/** V2: a check that does not compile would refuse every call. */
+async function checkErrors(c: Ctx, { semantic_check }: ToolDescriptor): Promise<FieldError[]> {
+	if (semantic_check === undefined) return [];
+	const { Executor } = (c.executionCtx as unknown as { readonly exports: { readonly Executor: ExecutorApi } }).exports;
+	const found = await compileSemanticCheck(Executor, semantic_check.source);
+	if (found === null) return [];
+	return [
+		fault(
+			"/semantic_check/source",
+			`does not compile: ${found}`,
+			"a JavaScript program that returns a list",
+			"schema_violation",
+		),
+	];
 }
 
 function kindErrors(c: Ctx, descriptor: ToolDescriptor): FieldError[] {
