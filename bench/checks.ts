@@ -11,7 +11,7 @@ import { judgeUrl } from "#core/normalize/address-guard.ts";
 import { normalize } from "#core/normalize/normalize.ts";
 import { createAssembler } from "#core/planner/assembler.ts";
 import { checkDescriptor, compileTool } from "#core/registry/register.ts";
-import { percentile } from "./load.ts";
+import { percentile, timesOf } from "./load.ts";
 
 const digest = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex");
 const word = { type: "string", minLength: 1, maxLength: 200 };
@@ -66,8 +66,6 @@ const SCOPE = {
 		environment: "bench",
 	},
 } as Scope;
-const ROUNDS = 20_000;
-const WARM_UP = 4_000;
 
 export type CheckFigures = { readonly p50_us: number; readonly p95_us: number };
 
@@ -87,14 +85,7 @@ export function measureChecks(): CheckFigures {
 		const normal = normalize(tool, ARGUMENTS, { scope: SCOPE, judgeUrl: guard });
 		if (!normal.ok) throw new Error(JSON.stringify(normal.refusal));
 	};
-	for (let n = 0; n < WARM_UP; n++) once();
-	const times = new Float64Array(ROUNDS);
-	for (let n = 0; n < ROUNDS; n++) {
-		const began = performance.now();
-		once();
-		times[n] = (performance.now() - began) * 1_000;
-	}
-	const sorted = [...times].sort((a, b) => a - b);
+	const sorted = timesOf(once);
 	return { p50_us: percentile(sorted, 0.5), p95_us: percentile(sorted, 0.95) };
 }
 

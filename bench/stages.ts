@@ -11,7 +11,7 @@ import { freeze } from "#core/normalize/freeze.ts";
 import { normalize } from "#core/normalize/normalize.ts";
 import { judgeCall, judgeTool, mostRestrictive } from "#core/policy/permits.ts";
 import { checkDescriptor, compileTool } from "#core/registry/register.ts";
-import { percentile } from "./load.ts";
+import { percentile, timesOf } from "./load.ts";
 
 const digest = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex");
 const text = { type: "string", maxLength: 2_000 };
@@ -59,8 +59,6 @@ const ARGUMENTS = JSON.stringify({
 	})),
 	callback: "https://api.example.com/orders/done",
 });
-const ROUNDS = 20_000;
-const WARM_UP = 4_000;
 
 export type StageFigures = {
 	readonly argument_bytes: number;
@@ -69,7 +67,7 @@ export type StageFigures = {
 	readonly mean_us: number;
 };
 
-/** Measures `ROUNDS` calls, every one of which must come out allowed and hashed. */
+/** Measures 20,000 calls, every one of which must come out allowed and hashed. */
 export function measureStages(): StageFigures {
 	const checked = checkDescriptor(DESCRIPTOR, digest);
 	if (!checked.ok) throw new Error(`the bench's own descriptor is refused: ${JSON.stringify(checked.errors)}`);
@@ -120,18 +118,11 @@ export function measureStages(): StageFigures {
 		return frozen.input_hash;
 	};
 
-	for (let n = 0; n < WARM_UP; n++) once();
-	const times = new Float64Array(ROUNDS);
-	for (let n = 0; n < ROUNDS; n++) {
-		const began = performance.now();
-		once();
-		times[n] = (performance.now() - began) * 1000;
-	}
-	const sorted = [...times].sort((a, b) => a - b);
+	const sorted = timesOf(once);
 	return {
 		argument_bytes: ARGUMENTS.length,
 		p50_us: percentile(sorted, 0.5),
 		p95_us: percentile(sorted, 0.95),
-		mean_us: sorted.reduce((sum, time) => sum + time, 0) / ROUNDS,
+		mean_us: sorted.reduce((sum, time) => sum + time, 0) / sorted.length,
 	};
 }

@@ -4,10 +4,10 @@
  * once; retries belong to the run, which knows its clocks. Called by the run object.
  */
 import type OpenAI from "openai";
-import { PLANNER_IDLE_MS } from "#core/limits.ts";
 import { createAssembler } from "#core/planner/assembler.ts";
 import { type StrictMode, strictOf } from "#core/planner/strict-schema.ts";
-import type { CancelSignal, Planner, PlannerDecision, PlannerFault, PlannerRequest } from "#core/ports.ts";
+import type { CancelSignal, Planner, PlannerFault, PlannerRequest } from "#core/ports.ts";
+import { type Bounds, boundedTurn, cutOff, type Planned } from "./bounded-turn.ts";
 import { statusFault, streamFault } from "./provider-fault.ts";
 import { readTurn, StreamBroken } from "./read-turn.ts";
 import { untilAborted } from "./until-aborted.ts";
@@ -28,12 +28,6 @@ export type OpenAiPlannerConfig = {
 const PLANNER_BASE_URL_DEFAULT = "https://api.deepseek.com";
 const PLANNER_MODEL_DEFAULT = "deepseek-flash";
 
-type Stop = "cancelled" | "total" | "idle";
-/** The port's answer, with the assembler's flag for a call written as text (T11). */
-export type OpenAiPlanned =
-	| { readonly ok: true; readonly decision: PlannerDecision; readonly call_as_text: boolean }
-	| { readonly ok: false; readonly fault: PlannerFault };
-
 export class OpenAiPlanner implements Planner {
 	readonly #config: OpenAiPlannerConfig;
 	readonly #baseUrl: string;
@@ -49,52 +43,22 @@ export class OpenAiPlanner implements Planner {
 		request: PlannerRequest,
 		signal: CancelSignal,
 		onDelta: (delta: { content: string }) => void,
-	): Promise<OpenAiPlanned> {
+	): Promise<Planned> {
 		const key = this.#config.apiKey?.trim();
 		if (!key)
 			return {
 				ok: false,
 				fault: { code: "planner_unavailable", message: "no planner key is configured", retryable: false },
 			};
-		const controller = new AbortController();
-		let why: Stop | undefined;
-		const stop = (reason: Stop): void => {
-			why ??= reason;
-			controller.abort();
-		};
-		const cancel = (): void => stop("cancelled");
-		const total = setTimeout(() => stop("total"), request.timeout_ms);
-		const idleMs = this.#config.idleMs ?? PLANNER_IDLE_MS;
-		let idle = setTimeout(() => stop("idle"), idleMs);
-		const alive = (): void => {
-			clearTimeout(idle);
-			idle = setTimeout(() => stop("idle"), idleMs);
-		};
-		if (signal instanceof AbortSignal) signal.addEventListener("abort", cancel);
-		if (signal.aborted) cancel();
-		// Who listens to the text may be gone; the turn is worth having all the same.
-		const say = (delta: { content: string }): void => {
-			try {
-				onDelta(delta);
-			} catch {
-				return;
-			}
-		};
-		try {
-			const response = await untilAborted(this.#ask(key, request, controller.signal), controller.signal);
+		const turn = async ({ signal: stopped, alive, say }: Bounds): Promise<Planned> => {
+			const response = await untilAborted(this.#ask(key, request, stopped), stopped);
 			alive();
 			const assembler = createAssembler(request.functions.map((one) => one.name));
-			const complete = await readTurn(response, assembler, controller.signal, alive, say);
-			const turn = assembler.finish();
-			return { ok: true, decision: complete ? turn.decision : cutOff(turn.decision), call_as_text: turn.call_as_text };
-		} catch (error) {
-			return { ok: false, fault: await fault(error, why, key) };
-		} finally {
-			clearTimeout(total);
-			clearTimeout(idle);
-			if (signal instanceof AbortSignal) signal.removeEventListener("abort", cancel);
-			controller.abort();
-		}
+			const complete = await readTurn(response, assembler, stopped, alive, say);
+			const { decision, call_as_text } = assembler.finish();
+			return { ok: true, decision: complete ? decision : cutOff(decision), call_as_text };
+		};
+		return boundedTurn(request, signal, onDelta, this.#config.idleMs, turn, (error) => fault(error, key));
 	}
 
 	async #ask(key: string, request: PlannerRequest, signal: AbortSignal): Promise<Response> {
@@ -144,17 +108,7 @@ export class OpenAiPlanner implements Planner {
 	}
 }
 
-/** The stream ended without its end mark, or lost an event: complete-looking arguments may lack their end. */
-function cutOff(decision: PlannerDecision): PlannerDecision {
-	const clean = decision.finish_reason === "tool_calls" || decision.finish_reason === "stop";
-	return clean ? { ...decision, finish_reason: "cut_off" } : decision;
-}
-
-async function fault(error: unknown, why: Stop | undefined, key: string): Promise<PlannerFault> {
-	if (why === "cancelled") return { code: "planner_error", message: "the plan was cancelled", retryable: false };
-	if (why === "total")
-		return { code: "planner_timeout", message: "the planner took longer than its turn has left", retryable: false };
-	if (why === "idle") return { code: "planner_timeout", message: "the planner's stream went silent", retryable: true };
+async function fault(error: unknown, key: string): Promise<PlannerFault> {
 	if (error instanceof StreamBroken) return streamFault(error.body, key);
 	const { APIError, APIConnectionTimeoutError } = await import("openai");
 	if (error instanceof APIConnectionTimeoutError)

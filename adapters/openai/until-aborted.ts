@@ -1,6 +1,6 @@
 /**
  * Waits for a promise or for an abort, whichever comes first: a platform promise that ignores its signal must not hold a
- * run for ever. The promise itself is left to settle alone. Called by the OpenAI planner.
+ * run for ever. The promise itself is left to settle alone. Called by the planners.
  */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
 	let fail: () => void = () => undefined;

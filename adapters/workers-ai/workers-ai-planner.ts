@@ -3,9 +3,9 @@
  * given, streams, puts the turn together with core's assembler, asks once and never throws. The binding holds the
  * account's credentials, so no key passes through here. Called by the run object.
  */
-import { PLANNER_IDLE_MS } from "#core/limits.ts";
 import { createAssembler } from "#core/planner/assembler.ts";
-import type { CancelSignal, Planner, PlannerDecision, PlannerFault, PlannerRequest } from "#core/ports.ts";
+import type { CancelSignal, Planner, PlannerRequest } from "#core/ports.ts";
+import { type Bounds, boundedTurn, cutOff, type Planned } from "../openai/bounded-turn.ts";
 import { readTurn, StreamBroken } from "../openai/read-turn.ts";
 import { untilAborted } from "../openai/until-aborted.ts";
 import { bindingFault, brokenFault } from "./binding-fault.ts";
@@ -32,9 +32,6 @@ export type WorkersAiPlannerConfig = {
 export const WORKERS_AI_MODEL_DEFAULT = "@cf/deepseek-ai/deepseek-v4-flash-0731";
 const MAX_TOKENS_DEFAULT = 32_768;
 
-type Stop = "cancelled" | "total" | "idle";
-type Planned = Awaited<ReturnType<Planner["plan"]>>;
-
 export class WorkersAiPlanner implements Planner {
 	readonly #config: WorkersAiPlannerConfig;
 
@@ -53,51 +50,22 @@ export class WorkersAiPlanner implements Planner {
 			const message = "no Workers AI binding is configured";
 			return { ok: false, fault: { code: "planner_unavailable", message, retryable: false } };
 		}
-		const controller = new AbortController();
-		let why: Stop | undefined;
-		const stop = (reason: Stop): void => {
-			why ??= reason;
-			controller.abort();
-		};
-		const cancel = (): void => stop("cancelled");
-		const total = setTimeout(() => stop("total"), request.timeout_ms);
-		const idleMs = this.#config.idleMs ?? PLANNER_IDLE_MS;
-		let idle = setTimeout(() => stop("idle"), idleMs);
-		const alive = (): void => {
-			clearTimeout(idle);
-			idle = setTimeout(() => stop("idle"), idleMs);
-		};
-		if (signal instanceof AbortSignal) signal.addEventListener("abort", cancel);
-		if (signal.aborted) cancel();
-		// Who listens to the text may be gone; the turn is worth having all the same.
-		const say = (delta: { content: string }): void => {
-			try {
-				onDelta(delta);
-			} catch {
-				return;
-			}
-		};
-		try {
+		const turn = async ({ signal: stopped, alive, say }: Bounds): Promise<Planned> => {
 			const inputs = this.#inputs(request);
 			const model = request.model ?? this.#config.model ?? WORKERS_AI_MODEL_DEFAULT;
 			// Aborted already: nothing is asked, so nothing is paid for.
-			controller.signal.throwIfAborted();
-			const answer = await untilAborted(ai.run(model, inputs, { signal: controller.signal }), controller.signal);
+			stopped.throwIfAborted();
+			const answer = await untilAborted(ai.run(model, inputs, { signal: stopped }), stopped);
 			alive();
 			const assembler = createAssembler(request.functions.map((one) => one.name));
 			const chunks = toChunks(assembler, this.#maxTokens);
-			const complete = await readTurn(asResponse(answer), chunks, controller.signal, alive, say);
-			const turn = assembler.finish();
-			const decision = complete ? turn.decision : cutOff(turn.decision);
-			return { ok: true, decision, call_as_text: turn.call_as_text };
-		} catch (error) {
-			return { ok: false, fault: fault(error, why) };
-		} finally {
-			clearTimeout(total);
-			clearTimeout(idle);
-			if (signal instanceof AbortSignal) signal.removeEventListener("abort", cancel);
-			controller.abort();
-		}
+			const complete = await readTurn(asResponse(answer), chunks, stopped, alive, say);
+			const { decision, call_as_text } = assembler.finish();
+			return { ok: true, decision: complete ? decision : cutOff(decision), call_as_text };
+		};
+		return boundedTurn(request, signal, onDelta, this.#config.idleMs, turn, (error) =>
+			error instanceof StreamBroken ? brokenFault(error.body) : bindingFault(error),
+		);
 	}
 
 	get #maxTokens(): number {
@@ -129,18 +97,4 @@ function asResponse(answer: unknown): Response {
 	return new Response(`data: ${JSON.stringify(answer ?? null)}\n\ndata: [DONE]\n\n`, {
 		headers: { "content-type": "text/event-stream" },
 	});
-}
-
-/** The stream ended without its end mark, or lost an event: complete-looking arguments may lack their end. */
-function cutOff(decision: PlannerDecision): PlannerDecision {
-	const clean = decision.finish_reason === "tool_calls" || decision.finish_reason === "stop";
-	return clean ? { ...decision, finish_reason: "cut_off" } : decision;
-}
-
-function fault(error: unknown, why: Stop | undefined): PlannerFault {
-	if (why === "cancelled") return { code: "planner_error", message: "the plan was cancelled", retryable: false };
-	if (why === "total")
-		return { code: "planner_timeout", message: "the planner took longer than its turn has left", retryable: false };
-	if (why === "idle") return { code: "planner_timeout", message: "the planner's stream went silent", retryable: true };
-	return error instanceof StreamBroken ? brokenFault(error.body) : bindingFault(error);
 }

@@ -72,7 +72,7 @@ export class Runtime {
 		this.#artifacts = new R2Artifacts(env.ARTIFACTS, random);
 		this.flusher = new Flusher(ctx, this.store, new D1EvidenceLedger(env.DB), () => this.state?.run ?? null);
 		this.#holder = { state: null, store: this.store, kit: () => this.#kit() };
-		this.checks = new SemanticChecks(executor, this.#holder, () => this.world());
+		this.checks = new SemanticChecks(executor, this.#holder, () => this.world(true));
 		if (this.store.exists()) {
 			void ctx.blockConcurrencyWhile(async () => {
 				await this.store.timers.remember();

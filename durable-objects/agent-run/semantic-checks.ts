@@ -35,7 +35,7 @@ export class SemanticChecks {
 		return kit().tool(event.approval.definition_hash).version.descriptor.semantic_check !== undefined;
 	}
 
-	/** The event with the verdicts on its calls. Time has passed then: what was read before has to be read again. */
+	/** The event with the verdicts on its calls. Seconds may have passed then: control is asked anew, who was revoked meanwhile included. */
 	async gather<E extends Planned | ApprovalEdited>(event: E): Promise<E> {
 		const until = Date.now() + SEMANTIC_CHECKS_WALL_MS;
 		const verdicts = new Map<string, SemanticVerdict>();

@@ -1,4 +1,6 @@
 /** V2: a tool's own check, run in the real sandbox before the step. What does not say that the arguments are fine refuses. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { executeCode } from "#adapters/wasm/execute.ts";
 import { Executor } from "#adapters/wasm/executor.ts";
@@ -290,15 +292,35 @@ describe("while a check runs", () => {
 		const key = await ledgerTool(tenant, "moving", { ...FREE, ...js("return [];") });
 		const { run_id } = await externalRun(tenant);
 		const stricter = { ...FREE, ...js("return [{ field: '', message: 'closed today' }];"), version: "1.0.1" };
-		const held = during(async () => {
-			await ledgerTool(tenant, "moving", stricter);
-			// What the isolate knows of the registry is leased for some seconds.
-			await externalRun(tenant);
-		});
+		// What the isolate knew of the registry was leased for some seconds: after a check control is asked anew.
+		const held = during(() => ledgerTool(tenant, "moving", stricter));
 		const { run } = await decide(tenant, run_id, turn(["moving", "a", {}]));
 		held.mockRestore();
 		expect(callOf(run, "a")).toMatchObject({ state: "REFUSED", refusal: { reason: "semantic_failed" } });
 		expect(await ledger(key)).toEqual([]);
+	});
+
+	it("the run's principal may be revoked: the call that was checked does not start", async () => {
+		const { run_id } = await externalRun(tenant);
+		const before = await written("order");
+		const { tenant_id } = tenant;
+		const stub = env.AGENT_RUN.getByName(run_id);
+		const principal_id = await runInDurableObject(stub, (_object, state) => {
+			const { doc } = state.storage.sql.exec<{ doc: string }>("SELECT doc FROM run_request").one();
+			return (JSON.parse(doc) as { principal: { principal_id: string } }).principal.principal_id;
+		});
+		// A stub belongs to the request that made it, and the check is one of its own.
+		const control = () =>
+			env.TENANT_CONTROL.getByName(tenant_id) as unknown as Record<
+				"revoke" | "reinstate",
+				(ask: object) => Promise<unknown>
+			>;
+		const held = during(() => control().revoke({ v: 1, tenant_id, principal_id }));
+		const { run } = await decide(tenant, run_id, turn(["order", "a", { to: "apples", amount: 1 }]));
+		held.mockRestore();
+		await control().reinstate({ v: 1, tenant_id, principal_id });
+		expect(callOf(run, "a")).toMatchObject({ state: "REFUSED", refusal: { reason: "policy_denied" } });
+		expect(await written("order")).toBe(before);
 	});
 
 	it("two requests under one key are one decision", async () => {
