@@ -84,11 +84,12 @@ describe("an argument that a fetched page named", () => {
 		for (const { envelope } of records) expect(envelope.security_flags).toEqual(["taint:http:page"]);
 		const { valid } = (await call("GET", `/v1/runs/${run.run_id}/evidence/verify`, undefined, tenant.operator)).body;
 		expect(valid).toBe(true);
+		// A run that moves tells D1 every five seconds.
 		await vi.waitFor(async () => {
 			const sql = "SELECT security_flags FROM audit WHERE run_id = ?1 AND tool_id = 'transfer'";
 			const { results } = await env.DB.prepare(sql).bind(run.run_id).all<{ security_flags: string }>();
 			expect(pluck(results, "security_flags")).toEqual(['["taint:http:page"]', '["taint:http:page"]']);
-		});
+		}, 10_000);
 	});
 
 	it("passes where the page did not name it, and where the user did", async () => {
