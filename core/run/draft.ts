@@ -119,8 +119,7 @@ export class Draft {
 	log(event: EventName, data: JsonObject, audit: AuditPart | null = null): number {
 		const seq = ++this.#seq;
 		this.touched = true;
-		const doc = { seq, at: this.at, event, data: { seq, at: this.at, run_id: this.#run.run_id, ...data }, audit };
-		this.#rows.push({ table: "log", doc });
+		this.#rows.push({ table: "log", doc: { seq, at: this.at, event, data, audit } });
 		return seq;
 	}
 

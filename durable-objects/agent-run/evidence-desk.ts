@@ -9,9 +9,6 @@ import type { RunRecord } from "#core/run/state.ts";
 import { sha256 } from "./signing.ts";
 import type { RunStore } from "./store.ts";
 
-/** Records taken from storage at once: with the largest arguments (256 KiB) still some 13 MB. */
-const READ_ROWS = 50;
-
 export type EvidencePage = {
 	readonly data: Evidence[];
 	/** `seq` to go on after; null on the last page. */
@@ -20,14 +17,8 @@ export type EvidencePage = {
 
 /** Every record after `after_seq`, in order. */
 function* records(store: RunStore, after_seq: number): Generator<Evidence> {
-	for (let at = after_seq; ; ) {
-		const rows = store.log(at, READ_ROWS, "evidence.recorded");
-		// The log's entry of a record carries the run's id and time like every entry; the record itself has both already.
-		for (const { data } of rows) yield data as unknown as Evidence;
-		const last = rows.at(-1);
-		if (last === undefined || rows.length < READ_ROWS) return;
-		at = last.seq;
-	}
+	for (const { event, data } of store.log.after(after_seq))
+		if (event === "evidence.recorded") yield data as unknown as Evidence;
 }
 
 /** At most `limit` records and EVIDENCE_PAGE_MAX_CHARS of text, but never none while there is one. */

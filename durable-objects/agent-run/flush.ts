@@ -11,6 +11,8 @@ import type { RunStore } from "./store.ts";
 
 /** Log rows per batch: far under what one D1 batch takes. */
 const BATCH_ROWS = 500;
+/** Entries kept in memory for the next flush; a run has them in its storage as well. */
+const FRESH_ROWS = 200;
 const GOAL_MAX_CHARS = 500;
 
 /** How long a step's rows may wait for their way to D1, so that several go together, ms. */
@@ -29,6 +31,8 @@ export class Flusher {
 	#next: { readonly at: number; readonly timer: ReturnType<typeof setTimeout> } | null = null;
 	/** When the last flush began, ms since the epoch. */
 	#flushed_at = 0;
+	/** The entries after `after` that D1 wants, and up to `until`: a flush reads nothing from storage while it needs no others. */
+	#fresh: { after: number; until: number; rows: LogRow[] } | null = null;
 
 	constructor(ctx: DurableObjectState, store: RunStore, ledger: EvidenceLedger, run: () => RunRecord | null) {
 		this.#ctx = ctx;
@@ -37,7 +41,7 @@ export class Flusher {
 		this.#run = run;
 	}
 
-	/** After a step: flushes with what else comes within a moment, `now` rather than within a while. */
+	/** Flushes with what else comes within a moment, `now` rather than within a while. */
 	soon(now = false): void {
 		const at = Math.max(Date.now() + FLUSH_DELAY_MS, now ? 0 : this.#flushed_at + FLUSH_INTERVAL_MS);
 		if (this.#next !== null && this.#next.at <= at) return;
@@ -50,7 +54,31 @@ export class Flusher {
 		this.#next = { at, timer };
 	}
 
-	/** True when D1 has everything. Joins a flush that is under way, then looks again at what came meanwhile. */
+	/** A step logged this; `now` as of `soon`. */
+	saw(logged: readonly LogRow[], now: boolean): void {
+		this.#remember(logged);
+		this.soon(now);
+	}
+
+	#remember(logged: readonly LogRow[]): void {
+		const [first] = logged;
+		if (first === undefined) return;
+		if (this.#fresh?.until !== first.seq - 1) this.#fresh = { after: first.seq - 1, until: first.seq - 1, rows: [] };
+		for (const row of logged) if (row.audit !== null) this.#fresh.rows.push(row);
+		this.#fresh.until += logged.length;
+		// D1 is away, or slow: storage has them all.
+		if (this.#fresh.rows.length > FRESH_ROWS) this.#fresh = null;
+	}
+
+	/** The next entries for D1 after `from`, BATCH_ROWS at most. */
+	#audited(from: number): readonly LogRow[] {
+		if (this.#fresh === null || from < this.#fresh.after) return this.#store.log.audited(from, BATCH_ROWS);
+		this.#fresh.rows = this.#fresh.rows.filter((row) => row.seq > from);
+		this.#fresh.after = from;
+		return [...this.#fresh.rows];
+	}
+
+	/** True when D1 has everything there was. Joins a flush that is under way, then looks again at what came meanwhile. */
 	async flush(): Promise<boolean> {
 		if (this.#running !== null) await this.#running;
 		this.#running ??= this.#drain().finally(() => {
@@ -63,23 +91,34 @@ export class Flusher {
 		return done;
 	}
 
+	/** As `flush`, but waited for `ms` at most: with D1 away, or slow, it goes on by itself. */
+	async within(ms: number): Promise<void> {
+		const { promise: late, resolve } = Promise.withResolvers<void>();
+		const timer = setTimeout(resolve, ms);
+		await Promise.race([this.flush(), late]);
+		clearTimeout(timer);
+	}
+
 	/** The flush's twin in storage: should this life end before the rows are in D1, the alarm brings them. */
 	#timer(in_ms: number | null): void {
 		const now = Date.now();
 		this.#store.timers.write([{ kind: "flush", ref: "", at: in_ms === null ? null : now + in_ms }], now);
 	}
 
+	/** Up to where the run is now: what comes meanwhile goes with the next flush, or a busy run would send each call by itself. */
 	async #drain(): Promise<boolean> {
 		this.#flushed_at = Date.now();
+		const goal = this.#run()?.seq ?? 0;
 		try {
 			for (;;) {
 				const from = this.#store.flushed();
 				const run = this.#run();
-				if (run === null || from >= run.seq) return true;
-				const rows = this.#store.audited(from, BATCH_ROWS);
-				await this.#ledger.append(this.#batch(run, rows, from));
+				if (run === null || from >= goal) return true;
+				const rows = this.#audited(from);
 				// Fewer than asked for: what came after the last of them wants no index.
-				this.#store.markFlushed(rows.length < BATCH_ROWS ? run.seq : (rows.at(-1)?.seq ?? run.seq));
+				const to = rows.length < BATCH_ROWS ? run.seq : (rows.at(-1)?.seq ?? run.seq);
+				await this.#ledger.append(this.#batch(run, rows, from));
+				this.#store.markFlushed(to);
 			}
 		} catch {
 			return false;

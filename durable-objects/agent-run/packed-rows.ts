@@ -18,10 +18,12 @@ export class PackedRows {
 		return this.all<T>(query, ...binds)[0];
 	}
 	all<T>(query: string, ...binds: (string | number)[]): T[] {
-		return this.#sql
-			.exec<{ doc: string }>(query, ...binds)
-			.toArray()
-			.map(({ doc }) => this.unpack(doc.startsWith(CHUNKED) ? doc.slice(1) : "", doc));
+		return [...this.each<T>(query, ...binds)];
+	}
+	/** One by one: of documents that lie in parts, only the one that is looked at is in memory. */
+	*each<T>(query: string, ...binds: (string | number)[]): Generator<T> {
+		for (const { doc } of this.#sql.exec<{ doc: string }>(query, ...binds).toArray())
+			yield this.unpack(doc.startsWith(CHUNKED) ? doc.slice(1) : "", doc);
 	}
 
 	/** C03: a cell stops at 2 MB; a text of up to 256 Ki characters fits, a longer one is kept in parts. */

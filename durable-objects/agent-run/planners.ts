@@ -14,6 +14,7 @@ import { definitionsOf } from "#core/run/caller-functions.ts";
 import type { PlanFailed, Planned } from "#core/run/event.ts";
 import type { PlannerKind, RunState } from "#core/run/state.ts";
 import { fitContext } from "./fit-context.ts";
+import { sha256 } from "./signing.ts";
 import type { RunStore } from "./store.ts";
 
 export type PlanOutcome = Omit<Planned, "world"> | PlanFailed;
@@ -35,8 +36,6 @@ export type PlanWorld = {
 	readonly env: Env;
 	readonly store: RunStore;
 	readonly tool: (definition_hash: string) => CompiledTool;
-	readonly turn_left_ms: number;
-	readonly user: string;
 	readonly onDelta: (content: string) => void;
 };
 
@@ -109,7 +108,14 @@ async function managed(state: RunState, world: PlanWorld, turn: number, signal: 
 		),
 		...definitionsOf(run, state.exposure),
 	];
-	const base = { model: run.planner.model, user: world.user, timeout_ms: world.turn_left_ms };
+	const { turn_spent_ms, since } = run.clocks;
+	const spent = turn_spent_ms + (since === null ? 0 : Date.now() - since);
+	const base = {
+		model: run.planner.model,
+		// A provider tells one tenant's abuse from another's by it, and learns nothing else.
+		user: sha256(run.tenant_id).slice(0, 32),
+		timeout_ms: Math.max(1, run.limits.turn_timeout_ms - spent),
+	};
 	const limit_tokens = requestTokens(model, env.BELAY_PLANNER_CONTEXT_TOKENS ?? "");
 	if (limit_tokens === null) return failed(turn, "planner_unavailable", BAD_CONTEXT);
 	const started = Date.now();

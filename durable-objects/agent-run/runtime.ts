@@ -14,7 +14,7 @@ import type { Effect, LogRow } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import { isOut } from "#core/run/flight.ts";
 import type { Kit } from "#core/run/kit.ts";
-import type { DueKind, RunState, World } from "#core/run/state.ts";
+import type { CallRecord, DueKind, RunState, World } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { FINISHED, LIVE } from "#core/run/view.ts";
 import type { AgentRunApi } from "./api.ts";
@@ -31,7 +31,6 @@ import { places } from "./places.ts";
 import { planThrew, planTurn } from "./planners.ts";
 import { RecentCalls } from "./recent-calls.ts";
 import { SemanticChecks } from "./semantic-checks.ts";
-import { sha256 } from "./signing.ts";
 import { RunStore } from "./store.ts";
 import { Stream } from "./stream.ts";
 import { Waiters } from "./waiters.ts";
@@ -67,7 +66,7 @@ export class Runtime {
 		this.#env = env;
 		this.#executor = executor;
 		this.store = new RunStore(ctx.storage, () => derivedTimers(this.state));
-		this.stream = new Stream(ctx, this.store);
+		this.stream = new Stream(ctx, this.store, () => this.state?.run.run_id ?? "");
 		this.recent = new RecentCalls(this.store);
 		this.#artifacts = new R2Artifacts(env.ARTIFACTS, random);
 		this.flusher = new Flusher(ctx, this.store, new D1EvidenceLedger(env.DB), () => this.state?.run ?? null);
@@ -76,6 +75,7 @@ export class Runtime {
 		if (this.store.exists()) {
 			void ctx.blockConcurrencyWhile(async () => {
 				await this.store.timers.remember();
+				this.store.upgrade();
 				this.#holder.state = this.store.load();
 			});
 		}
@@ -159,16 +159,14 @@ export class Runtime {
 		const step = apply(this.#holder, event, alongside);
 		const announced: Promise<void>[] = [];
 		if (step.rows.length > 0) {
-			this.stream.publish(step.rows.flatMap((row): LogRow[] => (row.table === "log" ? [row.doc] : [])));
-			const finished = this.state !== null && FINISHED.has(this.state.run.status);
-			for (const row of step.rows) {
-				if (row.table !== "call") continue;
-				this.recent.remember(row.doc);
-				// What ended while it stood in line leaves the line; what is out gives its place back itself.
-				const { tool_call_id, state } = row.doc;
-				if (!LIVE.has(state) && !this.#flights.has(tool_call_id)) places.release(tool_call_id, this.#wake);
-			}
-			this.flusher.soon(finished || step.rows.some((row) => row.table === "approval"));
+			const logged: LogRow[] = [];
+			let pressing = this.state !== null && FINISHED.has(this.state.run.status);
+			for (const row of step.rows)
+				if (row.table === "log") logged.push(row.doc);
+				else if (row.table === "call") this.#moved(row.doc);
+				else if (row.table === "approval") pressing = true;
+			this.stream.publish(logged);
+			this.flusher.saw(logged, pressing);
 		}
 		for (const effect of step.effects)
 			if (effect.kind === "announce") announced.push(this.#announce(effect.approval_id));
@@ -178,6 +176,13 @@ export class Runtime {
 		if (this.state?.run.status !== "planning") this.#planning?.abort();
 		this.waiters.look();
 		return { ...step, announced: Promise.all(announced).then(() => undefined) };
+	}
+
+	#moved(call: CallRecord): void {
+		this.recent.remember(call);
+		// What ended while it stood in line leaves the line; what is out gives its place back itself.
+		const { tool_call_id, state } = call;
+		if (!LIVE.has(state) && !this.#flights.has(tool_call_id)) places.release(tool_call_id, this.#wake);
 	}
 
 	#perform(effect: Exclude<Effect, { kind: "announce" | "abort" }>): Promise<void> {
@@ -198,7 +203,6 @@ export class Runtime {
 	async #invoke({ call, attempt, timeout_ms }: Extract<Effect, { kind: "invoke" }>): Promise<void> {
 		const { state } = this;
 		invariant(state !== null, "an effect belongs to a run");
-		this.#invokers ??= makeInvokers(this.#env, this.#executor);
 		const cancel = new AbortController();
 		this.#flights.set(call.tool_call_id, cancel);
 		const early = this.#deadlines.set(RUNNING_AFTER_MS, () =>
@@ -206,6 +210,7 @@ export class Runtime {
 		);
 		const tool = definition(this.store, call.definition_hash ?? "");
 		const dispatched = { run: state.run, call, attempt, timeout_ms, tool };
+		this.#invokers ??= makeInvokers(this.#env, this.#executor);
 		const answer = await invokeTool(this.#invokers, dispatched, cancel, this.#deadlines);
 		early();
 		places.release(call.tool_call_id, this.#wake);
@@ -251,17 +256,13 @@ export class Runtime {
 		this.#planning?.abort();
 		const cancel = new AbortController();
 		this.#planning = cancel;
-		const { run } = state;
-		const spent = run.clocks.turn_spent_ms + (run.clocks.since === null ? 0 : Date.now() - run.clocks.since);
 		const outcome = await planTurn(
 			state,
 			{
 				env: this.#env,
 				store: this.store,
 				tool: (hash) => definition(this.store, hash),
-				turn_left_ms: Math.max(1, run.limits.turn_timeout_ms - spent),
-				user: sha256(run.tenant_id).slice(0, 32),
-				onDelta: (content) => this.stream.delta({ run_id: run.run_id, turn, content }),
+				onDelta: (content) => this.stream.delta({ turn, content }),
 			},
 			cancel.signal,
 		);
@@ -271,16 +272,13 @@ export class Runtime {
 			const event = outcome.kind === "plan_failed" ? outcome : { ...outcome, world: await this.world() };
 			this.step(event.kind === "planned" && this.checks.needed(event) ? await this.checks.gather(event) : event);
 		} catch (error) {
-			this.step(planThrew(run, error, "heard"));
+			this.step(planThrew(state.run, error, "heard"));
 		}
 	}
 
 	/** Decision 41: the approval's index row goes first, within 2 s; with D1 away the cursor brings it later. */
 	async #announce(approval_id: string): Promise<void> {
-		const { promise: late, resolve } = Promise.withResolvers<false>();
-		const timer = setTimeout(() => resolve(false), APPROVAL_FLUSH_MS);
-		await Promise.race([this.flusher.flush(), late]);
-		clearTimeout(timer);
+		await this.flusher.within(APPROVAL_FLUSH_MS);
 		if (this.onApproval !== null) await this.onApproval(approval_id);
 	}
 

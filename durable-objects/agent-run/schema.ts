@@ -1,4 +1,6 @@
 /** The tables of one run. They come with the run: an object that was only probed keeps no storage. */
+export const STEP_TABLE = "CREATE TABLE step (seq INTEGER PRIMARY KEY, doc TEXT NOT NULL);";
+
 export const SCHEMA = `
 CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
 CREATE TABLE run_request (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
@@ -8,7 +10,7 @@ CREATE TABLE approval (approval_id TEXT PRIMARY KEY, tool_call_id TEXT NOT NULL,
 CREATE TABLE message (n INTEGER PRIMARY KEY, turn INTEGER NOT NULL, doc TEXT NOT NULL);
 CREATE TABLE exposure (n INTEGER PRIMARY KEY, doc TEXT NOT NULL);
 CREATE TABLE definition (definition_hash TEXT PRIMARY KEY, doc TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE log (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, event TEXT NOT NULL, doc TEXT NOT NULL, audit TEXT);
+${STEP_TABLE}
 CREATE TABLE due (kind TEXT NOT NULL, ref TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (kind, ref)) WITHOUT ROWID;
 CREATE TABLE flushed (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL);
 CREATE TABLE body (owner TEXT NOT NULL, part INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (owner, part)) WITHOUT ROWID;

@@ -7,23 +7,21 @@ import type { ToolVersion } from "#core/registry/descriptor.ts";
 import type { LogRow, Row } from "#core/run/effect.ts";
 import type { ApprovalRecord, CallRecord, Exposure, RunRecord, RunState } from "#core/run/state.ts";
 import type { ScriptEntry } from "./api.ts";
-import { chunks } from "./chunks.ts";
 import { PackedRows } from "./packed-rows.ts";
+import { RunLog } from "./run-log.ts";
 import { SCHEMA } from "./schema.ts";
 import { askedOf, movingOf, REQUEST_FIELDS } from "./split-run.ts";
 import { type Derive, type Timer, Timers } from "./timers.ts";
+import { upgrade } from "./upgrade.ts";
 
-type StoredLogRow = { seq: number; at: string; event: LogRow["event"]; doc: string; audit: string | null };
 type Written = Exclude<Row, { readonly table: "log" | "due" | "due_done" }>;
-
-/** Five bound values each, and SQLite in an object binds 100 at most. */
-const LOG_ROWS_PER_STATEMENT = 20;
 
 export class RunStore {
 	readonly #storage: DurableObjectStorage;
 	readonly #sql: SqlStorage;
 	readonly #rows: PackedRows;
 	readonly timers: Timers;
+	readonly log: RunLog;
 	/** The run as its request row was last written. */
 	#asked: RunRecord | null = null;
 
@@ -33,11 +31,17 @@ export class RunStore {
 		this.#sql = storage.sql;
 		this.#rows = new PackedRows(storage.sql);
 		this.timers = new Timers(storage, derived);
+		this.log = new RunLog(storage.sql, this.#rows);
 	}
 
 	/** An object that was only probed keeps no storage: tables come with the run. */
 	exists(): boolean {
 		return this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'run'").toArray().length > 0;
+	}
+
+	/** For tables that an earlier version of this object made. */
+	upgrade(): void {
+		this.transaction(() => upgrade(this.#sql, this.#rows));
 	}
 
 	create(script: readonly ScriptEntry[]): void {
@@ -90,7 +94,7 @@ export class RunStore {
 			else if (row.table === "due_done") timers.set(`${row.kind}:${row.ref}`, { ...row, at: null });
 			else this.#write(row);
 		}
-		for (const some of chunks(log, LOG_ROWS_PER_STATEMENT)) this.#writeLog(some);
+		this.log.write(log);
 		if (timers.size > 0) this.timers.write([...timers.values()], now);
 	}
 
@@ -155,18 +159,6 @@ export class RunStore {
 		this.#asked = run;
 	}
 
-	/** Several entries in one statement: a governed call logs about nine, and each statement has its own price. */
-	#writeLog(rows: readonly LogRow[]): void {
-		const binds = rows.flatMap(({ seq, at, event, data, audit }) => [
-			seq,
-			at,
-			event,
-			this.#rows.pack(`log:${seq}`, data),
-			audit === null ? null : this.#rows.pack(`audit:${seq}`, audit),
-		]);
-		this.#sql.exec(`INSERT INTO log VALUES ${rows.map(() => "(?, ?, ?, ?, ?)").join(", ")}`, ...binds);
-	}
-
 	call(tool_call_id: string): CallRecord | undefined {
 		return this.#rows.one<CallRecord>("SELECT doc FROM call WHERE tool_call_id = ?", tool_call_id);
 	}
@@ -195,40 +187,6 @@ export class RunStore {
 	}
 	script(n: number): ScriptEntry | undefined {
 		return this.#rows.one<ScriptEntry>("SELECT doc FROM script WHERE n = ?", n);
-	}
-
-	log(after_seq: number, limit: number, event?: string): LogRow[] {
-		const where = event === undefined ? "" : "AND event = ?";
-		const binds = event === undefined ? [after_seq, limit] : [after_seq, event, limit];
-		return this.#sql
-			.exec<StoredLogRow>(
-				`SELECT seq, at, event, doc, audit FROM log WHERE seq > ? ${where} ORDER BY seq LIMIT ?`,
-				...binds,
-			)
-			.toArray()
-			.map((row) => this.#logRow(row));
-	}
-
-	#logRow({ seq, at, event, doc, audit }: StoredLogRow): LogRow {
-		return {
-			seq,
-			at,
-			event,
-			data: this.#rows.unpack(`log:${seq}`, doc),
-			audit: audit === null ? null : this.#rows.unpack(`audit:${seq}`, audit),
-		};
-	}
-
-	/** The entries that an index outside wants to know of: each carries its audit part (evidence does, and nothing else). */
-	audited(after_seq: number, limit: number): LogRow[] {
-		return this.#sql
-			.exec<StoredLogRow>(
-				"SELECT seq, at, event, doc, audit FROM log WHERE seq > ? AND audit IS NOT NULL ORDER BY seq LIMIT ?",
-				after_seq,
-				limit,
-			)
-			.toArray()
-			.map((row) => this.#logRow(row));
 	}
 
 	flushed(): number {

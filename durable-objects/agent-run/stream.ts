@@ -7,17 +7,18 @@ import type { LogRow } from "#core/run/effect.ts";
 import { no } from "./replies.ts";
 import type { RunStore } from "./store.ts";
 
-const REPLAY_ROWS = 500;
 /** A listener that is gone is found by the Worker's heartbeats within about this time. */
 const RETRY_AFTER_S = 60;
 
 export class Stream {
 	readonly #ctx: DurableObjectState;
 	readonly #store: RunStore;
+	readonly #run_id: () => string;
 
-	constructor(ctx: DurableObjectState, store: RunStore) {
+	constructor(ctx: DurableObjectState, store: RunStore, run_id: () => string) {
 		this.#ctx = ctx;
 		this.#store = store;
+		this.#run_id = run_id;
 	}
 
 	/**
@@ -31,14 +32,7 @@ export class Stream {
 		if (all >= LISTENERS_MAX) return full(`this run has ${all} listeners already`);
 		const { 0: client, 1: server } = new WebSocketPair();
 		this.#ctx.acceptWebSocket(server, [principal_id]);
-		let at = after_seq;
-		for (;;) {
-			const rows = this.#store.log(at, REPLAY_ROWS);
-			for (const row of rows) server.send(frame(row));
-			const last = rows.at(-1);
-			if (last === undefined) break;
-			at = last.seq;
-		}
+		for (const row of this.#store.log.after(after_seq)) server.send(frame(this.#run_id(), row));
 		return new Response(null, { status: 101, webSocket: client });
 	}
 
@@ -46,13 +40,13 @@ export class Stream {
 		if (rows.length === 0) return;
 		const listeners = this.#ctx.getWebSockets();
 		if (listeners.length === 0) return;
-		const frames = rows.map(frame);
+		const frames = rows.map((row) => frame(this.#run_id(), row));
 		for (const listener of listeners) for (const text of frames) send(listener, text);
 	}
 
 	/** A piece of the planner's text: not in the log, so without an id to resume from. */
-	delta(data: { run_id: string; turn: number; content: string }): void {
-		const text = JSON.stringify({ seq: null, event: "message.delta", data });
+	delta(data: { turn: number; content: string }): void {
+		const text = JSON.stringify({ seq: null, event: "message.delta", data: { run_id: this.#run_id(), ...data } });
 		for (const listener of this.#ctx.getWebSockets()) send(listener, text);
 	}
 }
@@ -62,7 +56,9 @@ function full(why: string): Response {
 	return Response.json({ ...problem, retry_after_s: RETRY_AFTER_S }, { status: problem.status });
 }
 
-const frame = (row: LogRow): string => JSON.stringify({ seq: row.seq, event: row.event, data: row.data });
+/** Every entry says whose it is, which one and when; it is stored without, since its place says so. */
+const frame = (run_id: string, { seq, at, event, data }: LogRow): string =>
+	JSON.stringify({ seq, event, data: { seq, at, run_id, ...data } });
 
 function send(listener: WebSocket, text: string): void {
 	try {

@@ -1,0 +1,66 @@
+/**
+ * The run's log in storage: one row per step, whatever it said, since each row has its own price (three pages and a
+ * statement were spent on the nine entries of a governed call). Entries are numbered one by one, so the last number and the
+ * first say the rest. Used by the run's store.
+ */
+import { invariant } from "#core/invariant.ts";
+import type { LogRow } from "#core/run/effect.ts";
+import type { PackedRows } from "./packed-rows.ts";
+
+/** `from`: the number of the first entry; the row's key is that of the last. */
+export type StoredStep = {
+	readonly from: number;
+	readonly at: string;
+	readonly entries: readonly Pick<LogRow, "event" | "data" | "audit">[];
+};
+
+/** Steps taken from storage at once: 13 MB at most, since a longer one lies in parts. */
+const READ_STEPS = 50;
+
+export class RunLog {
+	readonly #sql: SqlStorage;
+	readonly #rows: PackedRows;
+
+	constructor(sql: SqlStorage, rows: PackedRows) {
+		this.#sql = sql;
+		this.#rows = rows;
+	}
+
+	/** The entries of one step, in order. */
+	write(entries: readonly LogRow[]): void {
+		const [first] = entries;
+		const last = entries.at(-1);
+		if (first === undefined || last === undefined) return;
+		invariant(last.seq === first.seq + entries.length - 1, "a step's entries follow one another");
+		const step: StoredStep = {
+			from: first.seq,
+			at: first.at,
+			entries: entries.map(({ event, data, audit }) => ({ event, data, audit })),
+		};
+		this.#sql.exec("INSERT INTO step VALUES (?, ?)", last.seq, this.#rows.pack(`step:${last.seq}`, step));
+	}
+
+	/** Every entry after `after_seq`, in order; one step is in memory whole. */
+	*after(after_seq: number): Generator<LogRow> {
+		for (let at = after_seq, read = READ_STEPS; read === READ_STEPS; ) {
+			read = 0;
+			const query = "SELECT doc FROM step WHERE seq > ? ORDER BY seq LIMIT ?";
+			for (const { from, at: time, entries } of this.#rows.each<StoredStep>(query, at, READ_STEPS)) {
+				for (const [n, entry] of entries.entries())
+					if (from + n > after_seq) yield { ...entry, seq: from + n, at: time };
+				at = from + entries.length - 1;
+				read++;
+			}
+		}
+	}
+
+	/** The entries that an index outside wants to know of: each carries its audit part (evidence does, and nothing else). */
+	audited(after_seq: number, limit: number): LogRow[] {
+		const found: LogRow[] = [];
+		for (const row of this.after(after_seq)) {
+			if (found.length === limit) break;
+			if (row.audit !== null) found.push(row);
+		}
+		return found;
+	}
+}
