@@ -127,8 +127,14 @@ export async function measureApproved(world: World, calls: number, seconds: numb
 	}
 }
 
-/** The yardstick: the same shape of request against a bare object. */
-export async function measureBare(world: World, lanes: number, calls: number, seconds: number): Promise<Figures> {
+/** A yardstick: the same shape of request against an object that echoes it, or that keeps something first (`durable`). */
+export async function measureYardstick(
+	world: World,
+	kind: "bare" | "durable",
+	lanes: number,
+	calls: number,
+	seconds: number,
+): Promise<Figures> {
 	const client = new Client(world.bare, lanes);
 	const body = {
 		content: null,
@@ -139,7 +145,7 @@ export async function measureBare(world: World, lanes: number, calls: number, se
 			lanes,
 			calls,
 			seconds,
-			task: (lane) => timed(() => client.expect(200, { method: "POST", path: `/object-${lane}`, body })),
+			task: (lane) => timed(() => client.expect(200, { method: "POST", path: `/${kind}-${lane}`, body })),
 		});
 	} finally {
 		client.close();
