@@ -56,9 +56,13 @@ export const PLANNER_OUTPUT_MAX_CHARS = 2_097_152;
 export const PLANNER_IDLE_MS = 60_000;
 /** Decision 9: tool fetches in flight per run. */
 export const CALLS_IN_FLIGHT_MAX = 4;
+/** An attempt that outlives this says RUNNING by itself; a shorter one says it when it ends, and saves a transaction. */
+export const RUNNING_AFTER_MS = 50;
+/** A step that takes in a tool's answer and fails is tried again after each of these: together well within WATCHDOG_GRACE_MS. */
+export const STEP_PAUSES_MS = [100, 400, 1_600] as const;
 /**
- * A watchdog fires this long after an attempt's own limit: later than the limit, the storing of a large result (10 s) and a
- * report to the gate (1 s) together, so it only finds lost attempts.
+ * A watchdog fires this long after an attempt's own limit: later than the limit, the storing of a large result (10 s), a report
+ * to the gate (1 s) and the tries of a failing step (2.1 s) together, so it only finds lost attempts.
  */
 export const WATCHDOG_GRACE_MS = 15_000;
 /** A recorded run, handed from its object to that of its replay: RPC stops at 32 MiB, and a character may take two bytes. */
