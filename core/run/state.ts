@@ -191,6 +191,8 @@ export type World = {
 	readonly authority: Authority | null;
 	/** Online tools at `lease.registry_rev`; null when they did not need to be fetched (nothing changed). */
 	readonly tools: readonly ToolVersion[] | null;
+	/** Beside them: online versions of an older major that one of them pins as its fallback (R3). Absent: none. */
+	readonly pinned?: readonly ToolVersion[] | undefined;
 };
 
 /** Timers of the run, kept in a table and served by one alarm. */

@@ -148,7 +148,7 @@ export class Runtime {
 	): Promise<World> {
 		this.#gatherer ??= new Gatherer(this.#env, tenant_id);
 		const world = await this.#gatherer.world(this.state, principal_id, authority, fresh);
-		if (world.tools !== null) offer(world.tools);
+		if (world.tools !== null) offer([...world.tools, ...(world.pinned ?? [])]);
 		return world;
 	}
 
