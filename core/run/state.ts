@@ -160,6 +160,8 @@ export type CallRecord = CallView & {
 	readonly pass_out: boolean;
 	/** Until when the gate holds what a pass in hand stands for, ms; null: no pass, or nobody said. */
 	readonly pass_until?: number | null;
+	/** How often the gate was told again of the call's end; absent: never. */
+	readonly leaves?: number;
 	/** The call whose result may stand in for this one, or whose answer may say what became of it. */
 	readonly child: { readonly kind: "fallback" | "reconcile"; readonly tool_call_id: string } | null;
 	/** An unknown outcome that a person is asked about: the turn stays open for it (`on_unknown: ask`). */
