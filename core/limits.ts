@@ -56,9 +56,13 @@ export const PLANNER_OUTPUT_MAX_CHARS = 2_097_152;
 export const PLANNER_IDLE_MS = 60_000;
 /** Decision 9: tool fetches in flight per run. */
 export const CALLS_IN_FLIGHT_MAX = 4;
+/** An attempt that outlives this says RUNNING by itself; a shorter one says it when it ends, and saves a transaction. */
+export const RUNNING_AFTER_MS = 50;
+/** A step that takes in a tool's answer and fails is tried again after each of these: together well within WATCHDOG_GRACE_MS. */
+export const STEP_PAUSES_MS = [100, 400, 1_600] as const;
 /**
- * A watchdog fires this long after an attempt's own limit: later than the limit, the storing of a large result (10 s) and a
- * report to the gate (1 s) together, so it only finds lost attempts.
+ * A watchdog fires this long after an attempt's own limit: later than the limit, the storing of a large result (10 s), a report
+ * to the gate (1 s) and the tries of a failing step (2.1 s) together, so it only finds lost attempts.
  */
 export const WATCHDOG_GRACE_MS = 15_000;
 /** A recorded run, handed from its object to that of its replay: RPC stops at 32 MiB, and a character may take two bytes. */
@@ -152,6 +156,16 @@ export const BREAKER_OPEN_MS = 30_000;
 export const CLAIM_WINDOW_MS = 300_000;
 /** When a call that waits for an equal one asks again: long against a Durable Object request, short against a tool call. */
 export const CLAIM_RECHECK_MS = 1_000;
+/** How much longer than its own limit a gate's pass may be out before it counts as lost. */
+export const GATE_HOLD_GRACE_MS = 10_000;
+/** When a gate that has not answered is asked again: asking is repeatable by the same call. */
+export const GATE_RETRY_MS = 5_000;
+/**
+ * A gate that does not take a call's end is told again after twice as long, up to this, and so many times: by then it holds
+ * nothing of the call any more, however long a pass it gave (an hour, and five minutes of memory).
+ */
+export const GATE_RETRY_MAX_MS = 300_000;
+export const GATE_LEAVES_MAX = 18;
 /** I7: the three tiers of the result cache; no declared lifetime outlives the longest. */
 export const CACHE_REALTIME_MS = 600_000;
 export const CACHE_NEAR_REALTIME_MS = 3_600_000;
@@ -227,3 +241,10 @@ invariant(
 	"one result fits a gate",
 );
 invariant(CLAIM_RECHECK_MS < CLAIM_WINDOW_MS, "a waiting call asks within the window");
+invariant(
+	Array.from({ length: GATE_LEAVES_MAX }, (_, n) => Math.min(GATE_RETRY_MS * 2 ** n, GATE_RETRY_MAX_MS)).reduce(
+		(sum, pause_ms) => sum + pause_ms,
+	) >=
+		TURN_TIMEOUT_MAX_MS + GATE_HOLD_GRACE_MS + CLAIM_WINDOW_MS,
+	"a gate is told for as long as it holds anything",
+);

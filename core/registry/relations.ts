@@ -7,6 +7,7 @@ import { type Json, type JsonObject, own } from "../json.ts";
 import type { FieldError } from "../refusal.ts";
 import { TOOL_ID, type ToolDescriptor } from "./descriptor.ts";
 import { fault } from "./read-issue.ts";
+import { readReference } from "./tool-reference.ts";
 
 /** What relates one field to another; judged on the parsed descriptor. */
 export function checkRelations(descriptor: ToolDescriptor, errors: FieldError[]): void {
@@ -38,14 +39,14 @@ export function checkRelations(descriptor: ToolDescriptor, errors: FieldError[])
 		errors.push(
 			fault("/fallback", "only a declared read may fall back to a snapshot", "`effect: read`", "schema_violation"),
 		);
-	if (typeof fallback === "object" && !TOOL_ID.test(baseId(fallback.tool_id)))
+	if (typeof fallback === "object" && !TOOL_ID.test(readReference(fallback.tool_id).tool_id))
 		errors.push(fault("/fallback/tool_id", "is not a tool id", "`tool_id` or `tool_id@major`", "format_invalid"));
-	if (typeof fallback === "object" && baseId(fallback.tool_id) === tool_id)
+	if (typeof fallback === "object" && readReference(fallback.tool_id).tool_id === tool_id)
 		errors.push(fault("/fallback/tool_id", "a tool cannot fall back to itself", "another tool", "schema_violation"));
 	for (const [i, name] of descriptor.depends_on.entries()) {
-		if (!TOOL_ID.test(baseId(name)))
+		if (!TOOL_ID.test(readReference(name).tool_id))
 			errors.push(fault(`/depends_on/${i}`, "is not a tool id", "`tool_id` or `tool_id@major`", "format_invalid"));
-		if (baseId(name) === tool_id)
+		if (readReference(name).tool_id === tool_id)
 			errors.push(fault(`/depends_on/${i}`, "a tool cannot depend on itself", "another tool", "schema_violation"));
 	}
 	if (on_unknown === `reconcile:${tool_id}`)
@@ -62,9 +63,6 @@ export function checkRelations(descriptor: ToolDescriptor, errors: FieldError[])
 			),
 		);
 }
-
-/** `tool_id@major` pins a major (R3). */
-const baseId = (reference: string): string => reference.replace(/@(?:0|[1-9]\d{0,5})$/, "");
 
 /** A top-level name or a JSON Pointer to something that `input_schema` declares. */
 export function namesField(root: JsonObject, field: string): boolean {

@@ -34,10 +34,8 @@ export function answered(draft: Draft, event: Answered): StepProblem | null {
 			detail: "answer each call once, and only calls that this run handed to its caller",
 		};
 	const open = given.filter(({ call }) => call.state === "AWAITING_CALLER");
-	if (given.some(({ call, content }) => call.state !== "AWAITING_CALLER" && call.result !== content))
-		return FINISHED.has(draft.run.status) && draft.run.status !== "completed"
-			? { status: 409, code: "run_finished", detail: `the run is ${draft.run.status}; it takes no answers` }
-			: { status: 409, code: "caller_call_closed", detail: "a call has its answer already; it is not answered twice" };
+	const closed = given.find(({ call, content }) => call.state !== "AWAITING_CALLER" && call.result !== content);
+	if (closed !== undefined) return tooLate(draft, closed.call);
 	if (open.length === 0) return null;
 	const missing = callerCalls(draft).filter((call) => !ids.has(call.tool_call_id));
 	if (missing.length > 0)
@@ -60,6 +58,19 @@ export function answered(draft: Draft, event: Answered): StepProblem | null {
 	if (draft.run.status === "suspended") return resumed(draft, { kind: "resumed", world: event.world });
 	advance(draft, event.world);
 	return null;
+}
+
+/** What became of the call, so that nobody takes an end without an answer for one with another. */
+function tooLate({ run }: Draft, call: CallRecord): StepProblem {
+	if (FINISHED.has(run.status) && run.status !== "completed") {
+		const why = run.error === null ? "" : ` (${run.error.message})`;
+		return { status: 409, code: "run_finished", detail: `the run is ${run.status}${why}; it takes no answers` };
+	}
+	const detail =
+		call.state === "COMPLETED"
+			? "a call has its answer already; it is not answered twice"
+			: `the call of \`${call.function_name}\` (${call.tool_call_id}) is ${call.state} and takes no answer any more: ${call.error?.message ?? "it ended without one"}`;
+	return { status: 409, code: "caller_call_closed", detail };
 }
 
 /** Refused ones were never handed out. */

@@ -219,6 +219,40 @@ describe("an answer", () => {
 		expect(evidence(run).at(-1)?.does_not_prove).toEqual(["that the caller ran it", "that it did not"]);
 	});
 
+	it("to a call that ended without one is told its end and why, in the ended run and in its next life", () => {
+		const run = begun();
+		run.decide([
+			["weather", "c1", { city: "Bern" }],
+			["stops", "c2", { to: "A" }],
+		]);
+		const lost = { kind: "failed", code: "http_error", message: "503", http_status: 503, retryable: false } as const;
+		const ends = () => {
+			const { call, attempt = 0 } = run.takeInvoke() ?? {};
+			const outcome = { ...lost, effect: "possible" } as const;
+			const { tool_call_id = "" } = call ?? {};
+			run.step({ kind: "settled", tool_call_id, attempt, outcome, world: run.world() });
+		};
+		ends();
+		expect(run.state?.run).toMatchObject({ status: "failed", error: { code: "outcome_unknown" } });
+		const { tool_call_id: id, state } = callOf(run, "weather");
+		expect(state).toBe("OUTCOME_UNKNOWN");
+		const over = answer(run, [[id, "sun"]]).problem;
+		expect(over).toMatchObject({ status: 409, code: "run_finished" });
+		expect(over?.detail).toContain("its tool says to stop then");
+		run.step({ kind: "said", content: "go on", world: run.world() });
+		expect(run.state?.run.status).toBe("planning");
+		const closed = answer(run, [[id, "sun"]]).problem;
+		expect(closed).toMatchObject({ status: 409, code: "caller_call_closed" });
+		expect(closed?.detail).toContain(`\`weather\` (${id}) is OUTCOME_UNKNOWN`);
+		expect(closed?.detail).toContain("the caller had not answered when the run ended");
+		expect(closed?.detail).not.toContain("has its answer");
+		// beside it, one that was answered is still said to be
+		run.decide([["clock", "c3", {}]]);
+		const answered = callOf(run, "clock").tool_call_id;
+		answer(run, [[answered, "noon"]]);
+		expect(answer(run, [[answered, "night"]]).problem?.detail).toContain("has its answer already");
+	});
+
 	it("is the caller's to give, and no other person's once the run has ended", () => {
 		const run = begun();
 		run.decide([["weather", "c1", { city: "Bern" }]]);

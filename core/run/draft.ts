@@ -131,6 +131,16 @@ export class Draft {
 		if (before?.state !== next.state) this.callState(next, next.state);
 	}
 
+	/** Stores what only the machine knows of a call in the state that it has: nothing is said of it, and it may be of a closed turn. */
+	keep(next: CallRecord): void {
+		if (!this.#calls.has(next.tool_call_id)) {
+			this.#rows.push({ table: "call", doc: next });
+			return;
+		}
+		this.#calls.set(next.tool_call_id, next);
+		this.#dirtyCalls.add(next.tool_call_id);
+	}
+
 	callState(call: CallRecord, state: CallState): void {
 		this.log("call.state", {
 			tool_call_id: call.tool_call_id,

@@ -8,6 +8,7 @@ import { isJsonObject, type Json, type JsonObject, own, put } from "../json.ts";
 import { APPROVAL_TTL_DEFAULT_MS } from "../limits.ts";
 import { judgeTool } from "../policy/permits.ts";
 import type { CompiledTool } from "../registry/register.ts";
+import { readReference, refersTo } from "../registry/tool-reference.ts";
 import { blank, judgeArguments } from "./admit.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
@@ -106,12 +107,13 @@ const properties = (tool: CompiledTool): JsonObject => {
 };
 
 /** A tool that the machine may call in another's place: it must be permitted to this principal like any other. */
-function reference(draft: Draft, tool_id: string): CompiledTool | null {
-	const found = [...(draft.exposure?.references ?? []), ...(draft.exposure?.tools ?? [])].find(
-		(tool) => tool.tool_id === tool_id,
-	);
-	if (found === undefined) return null;
-	const tool = draft.kit.tool(found.definition_hash);
+function reference(draft: Draft, name: string): CompiledTool | null {
+	const wanted = readReference(name);
+	const tool = [...(draft.exposure?.references ?? []), ...(draft.exposure?.tools ?? [])]
+		.filter(({ tool_id }) => tool_id === wanted.tool_id)
+		.map(({ definition_hash }) => draft.kit.tool(definition_hash))
+		.find(({ version }) => refersTo(wanted, version.descriptor));
+	if (tool === undefined) return null;
 	return judgeTool(draft.run.authority, tool.version.descriptor).decision === "deny" ? null : tool;
 }
 

@@ -6,15 +6,11 @@
 import type { Stored } from "../invoke/gate-answer.ts";
 import { breakerOnly, type GateNeeds, gateNeeds, gateOutcome } from "../invoke/gate-keys.ts";
 import type { Json } from "../json.ts";
+import { GATE_HOLD_GRACE_MS, GATE_LEAVES_MAX, GATE_RETRY_MAX_MS, GATE_RETRY_MS } from "../limits.ts";
 import type { InvokeOutcome } from "../outcome.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord, World } from "./state.ts";
 import { LIVE } from "./view.ts";
-
-/** When a gate that never answered is asked again, ms: asking is repeatable by the same call. */
-const GATE_RETRY_MS = 5_000;
-/** How much longer than its own limit a pass may be out before it counts as lost, ms. */
-const HOLD_GRACE_MS = 10_000;
 
 /** What the call declares, or, where only its breaker is known not to be closed, that. Null: no hop. */
 export function needsOf(draft: Draft, call: CallRecord, world: World): GateNeeds | null {
@@ -46,7 +42,7 @@ export function enterGate(draft: Draft, call: CallRecord, needs: GateNeeds): voi
 	const asked: CallRecord = { ...call, waiting: null, gate: "asked" };
 	draft.call(asked);
 	draft.due("start", call.tool_call_id, draft.kit.now + GATE_RETRY_MS);
-	const hold_ms = Math.max(draft.turnLeft(), descriptor.timeout_ms ?? 0) + HOLD_GRACE_MS;
+	const hold_ms = Math.max(draft.turnLeft(), descriptor.timeout_ms ?? 0) + GATE_HOLD_GRACE_MS;
 	draft.effect({ kind: "enter", call: asked, needs, hold_ms });
 }
 
@@ -79,18 +75,28 @@ export function leaveUnasked(draft: Draft, call: CallRecord): void {
 	else if (call.gate === "asked" || call.pass_out) draft.due("leave", call.tool_call_id, draft.kit.now + GATE_RETRY_MS);
 }
 
-/** The gate may not have heard of this call's end: the object died, or the gate was away. Telling it twice changes nothing. */
-export function leaveAgain(draft: Draft, call: CallRecord): void {
+/** The timer of what is owed rang. Each time is counted with the call, whose turn may be long closed. */
+export function leaveRang(draft: Draft, stored: CallRecord): void {
+	const call = draft.calls.get(stored.tool_call_id) ?? stored;
+	const counted: CallRecord = { ...call, leaves: (call.leaves ?? 0) + 1 };
+	if (leaveAgain(draft, counted)) draft.keep(counted);
+}
+
+/**
+ * The gate may not have heard of this call's end: the object died, or the gate was away. Telling it twice changes nothing.
+ * False when there is no end to tell of.
+ */
+export function leaveAgain(draft: Draft, call: CallRecord): boolean {
 	const { state, result, notes, tool_call_id, child } = call;
 	// One with a stand-in has ended itself: only its turn waits.
-	if (LIVE.has(state) && child === null) return;
+	if (LIVE.has(state) && child === null) return false;
 	// What the tool itself said, whoever's place the call took: a stand-in that acted has acted.
 	const last = call.attempts.at(-1);
 	if (last?.outcome === "success") {
 		const at = Date.parse(last.started_at) + (last.duration_ms ?? 0);
 		const stored: Stored = { result: (result ?? null) as Json, notes, at, tool_call_id };
 		leave(draft, call, "success", "done", stored, null);
-		return;
+		return true;
 	}
 	// A status tool or a person may have said since that it happened: then the key is not free either.
 	// Not so where another tool's result stands in for a call that failed; a stand-in's own end is like any other.
@@ -98,6 +104,7 @@ export function leaveAgain(draft: Draft, call: CallRecord): void {
 	const happened = state === "COMPLETED" && !replaced && call.attempts.length > 0;
 	const unknown = state === "OUTCOME_UNKNOWN" || child?.kind === "reconcile" || happened;
 	leave(draft, call, "not_asked", unknown ? "unknown" : "free", null, null);
+	return true;
 }
 
 /** Tells the gate how a passed attempt ended. `again`: this call will try once more and keeps its claim. */
@@ -131,8 +138,10 @@ function leave(
 	const { descriptor } = draft.kit.tool(call.definition_hash ?? "").version;
 	const needs = declaredNeeds(draft, call) ?? breakerOnly(descriptor);
 	const { tool_id, tool_call_id } = call;
-	// Told again by a timer in storage until the gate has taken it: a claim must not be left hanging.
+	// Told again by a timer in storage until the gate has taken it, or has let it go by itself: a claim must not be left hanging.
 	// Between two attempts nothing is owed: the next one holds the same claim again.
-	if (settle !== "keep") draft.due("leave", tool_call_id, draft.kit.now + GATE_RETRY_MS);
+	const { leaves = 0 } = call;
+	const again_ms = Math.min(GATE_RETRY_MS * 2 ** leaves, GATE_RETRY_MAX_MS);
+	if (settle !== "keep" && leaves < GATE_LEAVES_MAX) draft.due("leave", tool_call_id, draft.kit.now + again_ms);
 	draft.effect({ kind: "leave", tool_id, tool_call_id, needs, outcome, settle, stored, pause_ms });
 }

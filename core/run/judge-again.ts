@@ -6,6 +6,7 @@ import { HALT_RECHECK_MS, LEASE_TTL_MS } from "../limits.ts";
 import { judgeCall, judgeTool } from "../policy/permits.ts";
 import type { FieldError, RefusalReason } from "../refusal.ts";
 import type { ToolDescriptor } from "../registry/descriptor.ts";
+import { resolveReference } from "../registry/tool-reference.ts";
 import { unaffordable } from "./budget.ts";
 import type { Draft } from "./draft.ts";
 import { standingOf } from "./expiry.ts";
@@ -42,7 +43,7 @@ export function judgeAgain(
 		if (world.authority === null) return no("policy_denied", "the principal has no authority any more");
 	}
 	if (world.tools !== null) {
-		const now = world.tools.find((version) => version.descriptor.tool_id === call.tool_id);
+		const now = resolveReference(nameOf(draft, call), world);
 		if (now === undefined) return no("definition_changed", "the tool was taken offline");
 		if (now.definition_hash !== call.definition_hash) return no("definition_changed", "the tool was published anew");
 	}
@@ -60,6 +61,14 @@ export function judgeAgain(
 		judgeApproval(tool, args, scope).decision === "ask" ||
 		judgeReplay(draft.run, descriptor).length > 0;
 	return asks ? judgeGrant(draft, call, approval, world) : { ok: true };
+}
+
+/** What the call was resolved by: of a fallback what its tool is declared as, which may pin a major. */
+function nameOf(draft: Draft, call: CallRecord): string {
+	const parent = draft.calls.get(call.parent_call_id ?? "");
+	if (parent?.child?.kind !== "fallback") return call.tool_id;
+	const { fallback } = draft.kit.tool(parent.definition_hash ?? "").version.descriptor;
+	return typeof fallback === "object" ? fallback.tool_id : call.tool_id;
 }
 
 /** A1: all three identifiers, unexpired, decided by a human, and not spent on another start. */

@@ -1,5 +1,6 @@
 /** Events that come late, twice or in another order than they were sent: each of these was found by the simulation. */
 import { describe, expect, it } from "vitest";
+import { CLAIM_WINDOW_MS } from "../limits.ts";
 import type { InvokeOutcome } from "../outcome.ts";
 import type { Effect } from "./effect.ts";
 import { SampleRun } from "./sample-run.ts";
@@ -136,6 +137,31 @@ describe("a call at the gate", () => {
 		const before = leaves(run).length;
 		goes(run);
 		expect(leaves(run)).toHaveLength(before);
+	});
+	it("tells a gate that never answers less and less often, and stops when the gate holds nothing of it any more", () => {
+		const run = began("keyed");
+		const hold_ms = run.effects.flatMap((effect) => (effect.kind === "enter" ? [effect.hold_ms] : []))[0] ?? 0;
+		goes(run);
+		ends(run, { kind: "success", result: { n: 1 }, facts: [], notes: [] });
+		const { tool_call_id } = only(run);
+		const logged = run.log.length;
+		const began_at = run.now;
+		const pauses: number[] = [];
+		for (let due = timer(run, "leave"); due !== undefined && pauses.length < 100; due = timer(run, "leave")) {
+			pauses.push(due.at - run.now);
+			run.now = due.at;
+			// The alarm clears what it serves; the run may have died since it last knew of this call.
+			if (pauses.length === 3) run.restart();
+			run.effects = [];
+			rings(run, "leave", tool_call_id);
+			expect(leaves(run)).toMatchObject([{ tool_call_id, settle: "done", stored: { result: { n: 1 } } }]);
+		}
+		expect(pauses.slice(0, 8)).toEqual([5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
+		expect(pauses.length).toBeLessThan(30);
+		expect(run.now - began_at).toBeGreaterThan(hold_ms + CLAIM_WINDOW_MS);
+		// Nothing is said of it: the call has ended as it has.
+		expect(run.log).toHaveLength(logged);
+		expect(only(run)).toMatchObject({ state: "COMPLETED", result: { n: 1 } });
 	});
 	it("owes the gate its end until that is taken, whatever was taken before", () => {
 		const run = began("keyed");

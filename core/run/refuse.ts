@@ -2,6 +2,7 @@
 import { refusedCall } from "../planner/repair-guard.ts";
 import { judgeTool } from "../policy/permits.ts";
 import type { FieldError, Refusal, RefusalReason } from "../refusal.ts";
+import { readReference, refersTo } from "../registry/tool-reference.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { isModel } from "./is-model.ts";
@@ -63,9 +64,11 @@ function fallbackOf(draft: Draft, { definition_hash }: CallRecord): string | nul
 	if (definition_hash === null) return null;
 	const { fallback } = draft.kit.tool(definition_hash).version.descriptor;
 	if (typeof fallback !== "object") return null;
-	const offered = draft.exposure?.tools.find(({ tool_id }) => tool_id === fallback.tool_id);
+	const wanted = readReference(fallback.tool_id);
+	const offered = draft.exposure?.tools.find(({ tool_id }) => tool_id === wanted.tool_id);
 	if (offered === undefined) return null;
 	const { descriptor } = draft.kit.tool(offered.definition_hash).version;
+	if (!refersTo(wanted, descriptor)) return null;
 	return judgeTool(draft.run.authority, descriptor).decision === "deny" ? null : offered.function_name;
 }
 

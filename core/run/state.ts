@@ -160,6 +160,8 @@ export type CallRecord = CallView & {
 	readonly pass_out: boolean;
 	/** Until when the gate holds what a pass in hand stands for, ms; null: no pass, or nobody said. */
 	readonly pass_until?: number | null;
+	/** How often the gate was told again of the call's end; absent: never. */
+	readonly leaves?: number;
 	/** The call whose result may stand in for this one, or whose answer may say what became of it. */
 	readonly child: { readonly kind: "fallback" | "reconcile"; readonly tool_call_id: string } | null;
 	/** An unknown outcome that a person is asked about: the turn stays open for it (`on_unknown: ask`). */
@@ -191,6 +193,8 @@ export type World = {
 	readonly authority: Authority | null;
 	/** Online tools at `lease.registry_rev`; null when they did not need to be fetched (nothing changed). */
 	readonly tools: readonly ToolVersion[] | null;
+	/** Beside them: online versions of an older major that one of them pins as its fallback (R3). Absent: none. */
+	readonly pinned?: readonly ToolVersion[] | undefined;
 };
 
 /** Timers of the run, kept in a table and served by one alarm. */

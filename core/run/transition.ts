@@ -10,7 +10,7 @@ import { approvalDecided, approvalEdited, expire } from "./decide.ts";
 import { Draft } from "./draft.ts";
 import type { Effect, Row, StepProblem } from "./effect.ts";
 import type { Due, RunEvent } from "./event.ts";
-import { askAgain, leaveAgain } from "./gate.ts";
+import { askAgain, leaveRang } from "./gate.ts";
 import { gated } from "./gated.ts";
 import { booted, callCancelled, cancelled, clockRanOut, resumed, watchdog } from "./interrupt.ts";
 import type { Kit } from "./kit.ts";
@@ -113,7 +113,7 @@ function due(draft: Draft, event: Due): void {
 			return;
 		}
 		case "leave":
-			if (event.call !== null) leaveAgain(draft, event.call);
+			if (event.call !== null) leaveRang(draft, event.call);
 			return;
 		case "unsettled":
 			reportUnsettled(draft, event.ref, event.world);

@@ -10,6 +10,7 @@ import { observe } from "../planner/loop-guard.ts";
 import { toolMessage } from "../planner/tool-message.ts";
 import { judgeTool } from "../policy/permits.ts";
 import type { ToolVersion } from "../registry/descriptor.ts";
+import { resolveReference } from "../registry/tool-reference.ts";
 import { overspent, overTokens } from "./budget.ts";
 import { awaitCaller, endCallerCalls } from "./caller-call.ts";
 import { definitionsOf } from "./caller-functions.ts";
@@ -56,24 +57,28 @@ export function refreshExposure(draft: Draft, world: World): void {
 			definition_hash: version.definition_hash,
 			...(version.descriptor.semantic_check === undefined ? {} : { checked: true as const }),
 		})),
-		references: referenced(judged.exposed, world.tools),
+		references: referenced(judged.exposed, world),
 		trace: judged.trace.map((entry) => ({ ...entry, function_name: entry.exposed ? nameOf(entry.tool_id) : null })),
 		definition_tokens: estimateTokens(definitions),
 	};
 	const named = new Set(next.references.map((tool) => tool.definition_hash));
-	draft.expose(next, [...judged.exposed, ...world.tools.filter((version) => named.has(version.definition_hash))]);
+	const online = [...world.tools, ...(world.pinned ?? [])];
+	draft.expose(next, [...judged.exposed, ...online.filter((version) => named.has(version.definition_hash))]);
 }
 
 /** What exposed tools name as fallback or status tool, whatever its surface: it is the machine that calls it. */
-function referenced(exposed: readonly ToolVersion[], online: readonly ToolVersion[]): ExposedTool[] {
+function referenced(exposed: readonly ToolVersion[], online: World): ExposedTool[] {
 	const names = new Set<string>();
 	for (const { descriptor } of exposed) {
 		if (typeof descriptor.fallback === "object") names.add(descriptor.fallback.tool_id);
 		if (descriptor.on_unknown.startsWith("reconcile:")) names.add(descriptor.on_unknown.slice("reconcile:".length));
 	}
-	return online
-		.filter((version) => names.has(version.descriptor.tool_id))
-		.map(({ descriptor: { tool_id }, definition_hash }) => ({ tool_id, function_name: tool_id, definition_hash }));
+	const versions = new Set([...names].flatMap((name) => resolveReference(name, online) ?? []));
+	return [...versions].map(({ descriptor: { tool_id }, definition_hash }) => ({
+		tool_id,
+		function_name: tool_id,
+		definition_hash,
+	}));
 }
 
 /** Opens the next turn, or rests the run when its turns are used up: a limit is never `completed` (E1). */

@@ -10,13 +10,15 @@ import { LEASE_TTL_MS } from "#core/limits.ts";
 import type { Lease } from "#core/ports.ts";
 import type { Authority } from "#core/principal.ts";
 import type { ToolVersion } from "#core/registry/descriptor.ts";
+import { pinsBeyond, refersTo } from "#core/registry/tool-reference.ts";
 import type { RunState, World } from "#core/run/state.ts";
 import type { TenantControlApi } from "#objects/tenant-control/api.ts";
 
+type Catalog = Pick<World, "pinned"> & { readonly tools: readonly ToolVersion[] };
 type Remembered<T> = { readonly rev: number; readonly value: T };
 
 /** By tenant: revisions only grow, so one entry each is enough. */
-const catalogs = new Map<string, Remembered<readonly ToolVersion[]>>();
+const catalogs = new Map<string, Remembered<Catalog>>();
 const authorities = new Map<string, Remembered<Authority | null>>();
 /** What a tenant's control said last, for all runs of the isolate. */
 const leases = new Map<string, Lease>();
@@ -42,7 +44,7 @@ export class Gatherer {
 			const authority =
 				held.policy_rev === lease.policy_rev ? held : await this.#authority(principal_id, lease.policy_rev);
 			const stands = exposure?.registry_rev === lease.registry_rev && exposure.policy_rev === lease.policy_rev;
-			return { lease, authority, tools: stands ? null : await this.#catalog(lease.registry_rev) };
+			return { lease, authority, ...(stands ? { tools: null } : await this.#catalog(lease.registry_rev)) };
 		} catch {
 			// D1 is away just when a revision moved: as good as no word from control.
 			return { lease: null, authority: held, tools: null };
@@ -85,10 +87,20 @@ export class Gatherer {
 		return value;
 	}
 
-	async #catalog(rev: number): Promise<readonly ToolVersion[]> {
+	async #catalog(rev: number): Promise<Catalog> {
 		const found = catalogs.get(this.#tenant_id);
 		if (found?.rev === rev) return found.value;
-		const value = await new D1ToolCatalog(this.#env.DB).listOnline(this.#tenant_id);
+		const catalog = new D1ToolCatalog(this.#env.DB);
+		const tools = await catalog.listOnline(this.#tenant_id);
+		const pinned = await Promise.all(
+			pinsBeyond(tools).map(async (wanted) => {
+				const versions = await catalog.versions(this.#tenant_id, wanted.tool_id);
+				return (
+					versions.filter(({ status, descriptor }) => status === "online" && refersTo(wanted, descriptor))[0] ?? []
+				);
+			}),
+		);
+		const value: Catalog = { tools, pinned: pinned.flat() };
 		remember(catalogs, this.#tenant_id, { rev, value });
 		return value;
 	}

@@ -8,7 +8,7 @@ import { storeLargeResult } from "#adapters/r2/store-large-result.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
 import { hex, runOf } from "#core/ids.ts";
 import { invariant } from "#core/invariant.ts";
-import { APPROVAL_FLUSH_MS } from "#core/limits.ts";
+import { APPROVAL_FLUSH_MS, RUNNING_AFTER_MS } from "#core/limits.ts";
 import { derivedTimers } from "#core/run/derived-timers.ts";
 import type { Effect, LogRow } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
@@ -33,10 +33,8 @@ import { RecentCalls } from "./recent-calls.ts";
 import { SemanticChecks } from "./semantic-checks.ts";
 import { RunStore } from "./store.ts";
 import { Stream } from "./stream.ts";
+import { untilTaken } from "./until-taken.ts";
 import { Waiters } from "./waiters.ts";
-
-/** An attempt that outlives this says RUNNING by itself; a shorter one says it when it ends, and saves a transaction. */
-const RUNNING_AFTER_MS = 50;
 
 export class Runtime {
 	readonly store: RunStore;
@@ -150,7 +148,7 @@ export class Runtime {
 	): Promise<World> {
 		this.#gatherer ??= new Gatherer(this.#env, tenant_id);
 		const world = await this.#gatherer.world(this.state, principal_id, authority, fresh);
-		if (world.tools !== null) offer(world.tools);
+		if (world.tools !== null) offer([...world.tools, ...(world.pinned ?? [])]);
 		return world;
 	}
 
@@ -220,7 +218,8 @@ export class Runtime {
 		if (call.gate !== "passed")
 			await this.gates.report(tool.version.descriptor, outcome, Date.parse(call.attempts.at(-1)?.started_at ?? ""));
 		if (this.#flights.get(call.tool_call_id) === cancel) this.#flights.delete(call.tool_call_id);
-		this.step({ kind: "settled", tool_call_id: call.tool_call_id, attempt, outcome, world: await this.world() });
+		const settled = { kind: "settled", tool_call_id: call.tool_call_id, attempt, outcome } as const;
+		await untilTaken(async () => this.step({ ...settled, world: await this.world() }));
 	}
 
 	/** Hands a place on to the next call, whosever run it is of. */

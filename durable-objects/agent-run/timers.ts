@@ -6,6 +6,7 @@
 import { DERIVED } from "#core/run/derived-timers.ts";
 import type { DueKind } from "#core/run/state.ts";
 import { chunks } from "./chunks.ts";
+import { complain } from "./complain.ts";
 
 export type Timer = { readonly kind: DueKind; readonly ref: string; readonly at: number | null };
 /** The timers that the loaded state says by itself. */
@@ -139,9 +140,4 @@ export class Timers {
 			.slice(0, SERVED_AT_ONCE)
 			.map(([name]) => ({ kind: name.slice(0, name.indexOf(":")) as DueKind, ref: name.slice(name.indexOf(":") + 1) }));
 	}
-}
-
-function complain(what: string, error: unknown, kind?: DueKind): void {
-	const name = error instanceof Error ? error.name : typeof error;
-	console.error(JSON.stringify({ level: "error", what, kind, error: name }));
 }

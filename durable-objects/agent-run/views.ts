@@ -74,6 +74,7 @@ function viewOf(call: CallRecord, whole: boolean): CallView {
 		gate: _g,
 		pass_out: _q,
 		pass_until: _h,
+		leaves: _v,
 		child: _c,
 		unsettled: _u,
 		security_flags: _z,

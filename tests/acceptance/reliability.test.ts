@@ -292,6 +292,22 @@ describe("I6: fallback", () => {
 		const after = await rested(tenant, turned.run.run_id, turned.run.seq);
 		expect(callOf(after, "c1")).toMatchObject({ state: "COMPLETED", source: "fallback", data_source: "gated_history" });
 	});
+	it("R3: a major that it pins stands in although a newer one is online; of a major that is not, the result says so", async () => {
+		const fields = { type: "object", properties: { q: { type: "string" } } };
+		const key = await ledgerTool(tenant, "archive", { ...READ, input_schema: fields, visibility: "internal" }, "echo");
+		const newer = { ...READ, version: "2.0.0", input_schema: { ...fields, required: ["q"] }, visibility: "internal" };
+		await ledgerTool(tenant, "archive", newer, "status/404");
+		await ledgerTool(tenant, "pins_one", { ...READ, fallback: { tool_id: "archive@1" } }, "status/404");
+		await ledgerTool(tenant, "pins_none", { ...READ, fallback: { tool_id: "archive@3" } }, "status/404");
+		const served = await once("pins_one", { q: "sales" });
+		expect(callOf(served.run, "c1")).toMatchObject({ state: "COMPLETED", source: "fallback", data_source: "archive" });
+		const child = served.run.calls.find((one: Run) => one.tool_id === "archive");
+		expect(child).toMatchObject({ tool_version: "1.0.0", state: "COMPLETED" });
+		expect((await ledger(key)).map((one) => new URL(one.url).pathname)).toEqual([`/${key}/echo`]);
+		const failed = callOf((await once("pins_none", { q: "sales" })).run, "c1");
+		expect(failed).toMatchObject({ state: "FAILED" });
+		expect(failed.notes.join()).toContain("`archive@3` cannot be used here");
+	});
 	it("a caller without permission for the target gets none", async () => {
 		await ledgerTool(tenant, "secret_history", { ...READ, required_permissions: ["vault:open:history"] });
 		await ledgerTool(tenant, "open_lookup", { ...READ, fallback: { tool_id: "secret_history" } }, "status/404");

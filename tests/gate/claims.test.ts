@@ -90,6 +90,17 @@ describe("an end that is not known", () => {
 		expect(await gate.enter("b", CLAIM)).toMatchObject({ verdict: "replay", first: { result: 7 } });
 	});
 
+	it("a call whose end never comes leaves nothing behind: five minutes after its hold the gate has forgotten it", async () => {
+		const gate = new Gate();
+		await gate.enter("a", CLAIM, 10_000);
+		gate.now += 10_000 + WINDOW - 1;
+		await gate.alarm();
+		expect([await gate.rows("pass"), await gate.rows("claim")]).toEqual([1, 1]);
+		gate.now += 1;
+		await gate.alarm();
+		expect([await gate.rows("pass"), await gate.rows("claim")]).toEqual([0, 0]);
+	});
+
 	it("a lost call that comes back after its key went to another changes nothing", async () => {
 		const gate = new Gate();
 		await gate.enter("a", CLAIM, 10_000);

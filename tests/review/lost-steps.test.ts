@@ -12,6 +12,7 @@ import {
 	ledgerTool,
 	PAY,
 	READ,
+	type Run,
 	rested,
 	turn,
 } from "../acceptance/tools.ts";
@@ -44,6 +45,57 @@ describe("a planner's turn whose step fails", () => {
 		expect(done).toMatchObject({ status: "failed", answer: null, error: { code: "planner_error" } });
 		expect(JSON.stringify(done)).not.toContain("secret-of-the-run");
 		expect(await asked(model)).toHaveLength(2);
+	});
+});
+
+describe("an attempt whose last step fails", () => {
+	/** Storage refuses the next `times` transactions of the run; says how many it has refused. */
+	const refusing = async (run_id: string, times: number): Promise<() => number> => {
+		let refused = 0;
+		await runInDurableObject(stubOf(run_id), (_object, { storage }) => {
+			const real = storage.transactionSync.bind(storage);
+			storage.transactionSync = (work) => {
+				if (refused === times) return real(work);
+				refused += 1;
+				throw new Error("secret-of-the-run");
+			};
+		});
+		return () => refused;
+	};
+	const out = async (): Promise<Run> => {
+		const run = await externalRun(tenant);
+		const { length } = await ledger(`${tenant.tenant_id}-brief`);
+		await decide(tenant, run.run_id, turn(["brief", "c1", {}]), tenant.operator, { prefer: "wait=0" });
+		await expect.poll(async () => (await getRun(tenant, run.run_id)).calls[0].state).toBe("RUNNING");
+		expect(await ledger(`${tenant.tenant_id}-brief`)).toHaveLength(length + 1);
+		return { ...run, asked: length + 1 };
+	};
+	beforeAll(async () => {
+		const url = `https://ledger.test/${tenant.tenant_id}-brief/slow?ms=700`;
+		await ledgerTool(tenant, "brief", { implementation: { kind: "http", method: "POST", url } });
+	});
+
+	it("keeps its result: the step is tried again, the tool is not", async () => {
+		const { run_id, asked: length } = await out();
+		const refused = await refusing(run_id, 2);
+		const done = await getRun(tenant, run_id, "", { prefer: "wait=8" });
+		expect(refused()).toBe(2);
+		expect(done.status).toBe("awaiting_decision");
+		expect(done.calls).toMatchObject([{ state: "COMPLETED", attempts: [{ n: 1, outcome: "success" }] }]);
+		expect(await ledger(`${tenant.tenant_id}-brief`)).toHaveLength(length);
+	});
+
+	it("is left to the watchdog where it keeps failing", async () => {
+		const { run_id, asked: length } = await out();
+		const refused = await refusing(run_id, 1_000);
+		await pause(5_000);
+		expect(refused()).toBe(4);
+		expect((await getRun(tenant, run_id)).calls[0].state).toBe("RUNNING");
+		// As after any death: a write that may have acted is unknown, and is not done again.
+		await abortAllDurableObjects();
+		await runDurableObjectAlarm(stubOf(run_id));
+		expect((await getRun(tenant, run_id)).calls).toMatchObject([{ state: "OUTCOME_UNKNOWN" }]);
+		expect(await ledger(`${tenant.tenant_id}-brief`)).toHaveLength(length);
 	});
 });
 

@@ -78,7 +78,17 @@ describe("a call's view", () => {
 		const run = await externalRun(tenant);
 		const { run: after } = await decide(tenant, run.run_id, turn(["pay", "c1", { to: "A" }]));
 		const [shown] = after.calls;
-		for (const name of ["gate", "pass_out", "pass_until", "child", "retry_at", "unsettled", "frozen", "boot_id"])
+		for (const name of [
+			"gate",
+			"pass_out",
+			"pass_until",
+			"leaves",
+			"child",
+			"retry_at",
+			"unsettled",
+			"frozen",
+			"boot_id",
+		])
 			expect(shown).not.toHaveProperty(name);
 	});
 });
