@@ -64,6 +64,7 @@ export class Runtime {
 		this.#env = env;
 		this.#executor = executor;
 		this.store = new RunStore(ctx.storage, () => derivedTimers(this.state));
+		this.store.timers.over = () => this.state !== null && FINISHED.has(this.state.run.status);
 		this.stream = new Stream(ctx, this.store, () => this.state?.run.run_id ?? "");
 		this.recent = new RecentCalls(this.store);
 		this.#artifacts = new R2Artifacts(env.ARTIFACTS, random);

@@ -27,6 +27,8 @@ export class Timers {
 	/** All timers as they stand; null: to be read, and worked out. */
 	#due: Map<string, number> | null = null;
 	readonly #derived: Derive;
+	/** Whether what has no timer now is not likely to set one soon: the run is over. */
+	over: () => boolean = () => false;
 
 	constructor(storage: DurableObjectStorage, derived: Derive) {
 		this.#storage = storage;
@@ -93,13 +95,25 @@ export class Timers {
 		this.#armed = null;
 	}
 
-	/** An alarm that rings early finds nothing and is set again: cheaper than moving it with every call. */
+	/**
+	 * An alarm that rings early finds nothing and is set again: cheaper than moving it with every call. Between two turns there
+	 * may be no timer either; it is taken back only where it would wake an object that is over for nothing.
+	 */
 	arm(now: number): void {
 		let next = Number.POSITIVE_INFINITY;
 		for (const at of this.#known().values()) if (at < next) next = at;
-		if (next === Number.POSITIVE_INFINITY || (this.#armed !== null && this.#armed > now && this.#armed <= next)) return;
+		if (next === Number.POSITIVE_INFINITY) {
+			if (this.#armed !== null && this.over()) this.#disarm();
+			return;
+		}
+		if (this.#armed !== null && this.#armed > now && this.#armed <= next) return;
 		this.#armed = next;
 		void this.#storage.setAlarm(next);
+	}
+
+	#disarm(): void {
+		this.#armed = null;
+		void this.#storage.deleteAlarm();
 	}
 
 	/**

@@ -3,7 +3,7 @@ import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } fro
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, it } from "vitest";
 import { decide, externalRun, getRun, ledger, ledgerTool, READ, turn } from "../acceptance/tools.ts";
-import { seedTenant, type TestTenant } from "../support/client.ts";
+import { call, seedTenant, type TestTenant } from "../support/client.ts";
 
 let tenant: TestTenant;
 beforeAll(async () => {
@@ -44,6 +44,49 @@ it("rings a bounded number of times for a run at rest, and never again", async (
 	while (rings < 10 && (await runDurableObjectAlarm(stubOf(run.run_id)))) rings += 1;
 	expect(rings).toBeLessThan(3);
 	expect(await alarmOf(run.run_id)).toBeNull();
+});
+
+/** Counts what is asked of the run's alarm from now on. */
+async function counted(run_id: string): Promise<{ set: number; deleted: number }> {
+	const count = { set: 0, deleted: 0 };
+	await runInDurableObject(stubOf(run_id), (_object, { storage }) => {
+		const [set, drop] = [storage.setAlarm.bind(storage), storage.deleteAlarm.bind(storage)];
+		storage.setAlarm = (...args) => {
+			count.set += 1;
+			return set(...args);
+		};
+		storage.deleteAlarm = (...args) => {
+			count.deleted += 1;
+			return drop(...args);
+		};
+	});
+	return count;
+}
+
+it("is gone once a finished run has nothing left to do, and is not touched by the calls before", async () => {
+	const run = await externalRun(tenant);
+	await decide(tenant, run.run_id, turn(["quick", "a", {}]));
+	const count = await counted(run.run_id);
+	for (const id of ["b", "c", "d"]) await decide(tenant, run.run_id, turn(["quick", id, {}]));
+	await new Promise((done) => setTimeout(done, 1_500));
+	await decide(tenant, run.run_id, turn(["quick", "e", {}]));
+	expect(count).toEqual({ set: 0, deleted: 0 });
+	expect(await alarmOf(run.run_id)).not.toBeNull();
+	expect((await decide(tenant, run.run_id, { content: "done" })).run.status).toBe("completed");
+	// Its last rows still have to reach D1.
+	expect(await alarmOf(run.run_id)).not.toBeNull();
+	await expect.poll(() => alarmOf(run.run_id), { timeout: 6_000 }).toBeNull();
+	expect(count).toEqual({ set: 0, deleted: 1 });
+	expect(await runDurableObjectAlarm(stubOf(run.run_id))).toBe(false);
+});
+
+it("is set again for a finished run that goes on", async () => {
+	const run = await externalRun(tenant);
+	await decide(tenant, run.run_id, { content: "done" });
+	await expect.poll(() => alarmOf(run.run_id), { timeout: 6_000 }).toBeNull();
+	await call("POST", `/v1/runs/${run.run_id}/messages`, { content: "and b?" }, tenant.operator);
+	await decide(tenant, run.run_id, turn(["quick", "c1", {}]));
+	expect(await alarmOf(run.run_id)).toBeGreaterThan(Date.now());
 });
 
 it("an object of an earlier version goes on: its timers of old are not taken for new", async () => {
