@@ -3,6 +3,7 @@ import { LEASE_TTL_MS } from "#core/limits.ts";
 import type { ToolDescriptor } from "#core/registry/descriptor.ts";
 import type { CallRecord } from "#core/run/state.ts";
 import { FINISHED } from "#core/run/view.ts";
+import { checkHeld } from "./check-semantic.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { fail, type Taken } from "./taken.ts";
 import { toolOf } from "./tools.ts";
@@ -47,6 +48,7 @@ export function checkStart(
 	const { max_cost_micro_usd: budget = Number.POSITIVE_INFINITY } = run.run?.limits ?? {};
 	if (timeout_ms > 0 && descriptor.cost !== undefined && (run.run?.usage.cost_micro_usd ?? 0) > budget)
 		fail(`${tool_id} started past the budget`);
+	checkHeld(town, call);
 	if (gated) checkGrant(town, run, event, call);
 	if (timeout_ms > 0 && step.state !== null) {
 		const { clocks, limits } = step.state.run;

@@ -8,6 +8,7 @@ import type { CallRecord, RunRecord, RunState } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { FINISHED, LIVE, RESTING } from "#core/run/view.ts";
 import { checkCaller } from "./check-caller.ts";
+import { checkVerdicts } from "./check-semantic.ts";
 import { checkStart } from "./check-start.ts";
 import { checkLeave, checkTruth } from "./check-truth.ts";
 import type { RunTwin } from "./run-twin.ts";
@@ -45,6 +46,7 @@ export function checkStep(town: Town, run: RunTwin, taken: Taken): void {
 			fail("a watchdog bit too early");
 	}
 	checkCaller(run, taken);
+	checkVerdicts(town, taken);
 	for (const effect of taken.step.effects) {
 		if (effect.kind === "invoke") checkStart(town, run, taken, effect.call, effect.timeout_ms);
 		if (effect.kind === "leave") checkLeave(town, effect);

@@ -5,6 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
+import { featuresOf } from "./features.ts";
 import regressions from "./regressions.json" with { type: "json" };
 import { runSeeds } from "./run-seeds.ts";
 import { simulate } from "./simulate.ts";
@@ -14,6 +15,9 @@ const SEEDS = Number(process.env.SIM_SEEDS ?? "100000");
 describe("simulation", () => {
 	it.each(regressions)("seed $seed stays mended: $was", ({ seed }) => {
 		expect(() => simulate(seed)).not.toThrow();
+	});
+	it.each(regressions)("seed $seed has no feature that came after it", ({ seed }) => {
+		expect(Object.values(featuresOf(seed)).filter((dice) => dice !== null)).toEqual([]);
 	});
 	it("the same seed is the same schedule", () => {
 		const traces = [0, 1].map(() => {

@@ -10,6 +10,7 @@ import { drawAction, resume, stateOutcome, word } from "./actions.ts";
 import { answerCaller, OWN_FUNCTIONS } from "./caller-twin.ts";
 import { checkOperations } from "./check-truth.ts";
 import { Dice } from "./dice.ts";
+import { featuresOf } from "./features.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { fail } from "./taken.ts";
 import { Town } from "./town.ts";
@@ -25,7 +26,8 @@ const ROUNDS_MAX = 400;
 /** @param trace gets a line for each thing that happens, to be read by a person */
 export function simulate(seed: number, trace?: string[]): void {
 	const dice = new Dice(seed);
-	const town = new Town(dice, trace === undefined ? () => {} : (line) => void trace.push(line));
+	const note = trace === undefined ? () => {} : (line: string) => void trace.push(line);
+	const town = new Town(dice, note, featuresOf(seed));
 	const money = budgets(seed);
 	town.begin("first", "external", money());
 	const withCaller = seed % CALLER_EVERY === CALLER_SEED;

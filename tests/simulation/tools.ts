@@ -68,7 +68,7 @@ const republished = (tool_id: string): readonly ToolVersion[] =>
 	FIRST.map((one) => (one.descriptor.tool_id === tool_id ? version(tool_id, { version: "1.0.1" }) : one));
 const without = (tool_id: string): readonly ToolVersion[] => FIRST.filter((one) => one.descriptor.tool_id !== tool_id);
 
-/** Registries that follow one another; the first is the one a schedule begins with. */
+/** Registries that follow one another; the first is the one a schedule begins with, where no tool has a check. */
 export const REGISTRIES: readonly (readonly ToolVersion[])[] = [
 	FIRST,
 	republished("pay"),
@@ -79,8 +79,36 @@ export const REGISTRIES: readonly (readonly ToolVersion[])[] = [
 	without("find"),
 ];
 
+/** Programs as sandbox-twin.ts reads them. */
+const check = (source: string): JsonObject => ({ semantic_check: { language: "javascript", source } });
+const WITH_CHECKS: Record<string, JsonObject> = {
+	find: check("not 2"),
+	note: check("not 2"),
+	keyed: check("not 1"),
+	pay: check("not 2"),
+	keyed_pay: check("not 3"),
+};
+const checked = (more: Record<string, JsonObject>): readonly ToolVersion[] =>
+	FIRST.map((one) => {
+		const { tool_id } = one.descriptor;
+		const own = { ...WITH_CHECKS[tool_id], ...more[tool_id] };
+		return Object.keys(own).length === 0 ? one : version(tool_id, own);
+	});
+const AGAIN = { version: "1.0.1" };
+
+/** The same where some tools have checks of their own; they come, go, and change with a new version. */
+export const CHECKED_REGISTRIES: readonly (readonly ToolVersion[])[] = [
+	checked({}),
+	checked({ pay: { ...AGAIN, ...check("not 1") } }),
+	checked({ note: { ...AGAIN, ...check("not 1") }, status: check("none") }),
+	checked({ keyed: { ...AGAIN, ...check("not 2") }, backed: check("not 2") }),
+	without("keyed_pay"),
+	checked({}).filter((one) => one.descriptor.tool_id !== "find"),
+	FIRST,
+];
+
 const compiled = new Map<string, CompiledTool>();
-for (const one of REGISTRIES.flat())
+for (const one of [...REGISTRIES, ...CHECKED_REGISTRIES].flat())
 	if (!compiled.has(one.definition_hash)) compiled.set(one.definition_hash, compileTool(one));
 
 export function toolOf(definition_hash: string): CompiledTool {
