@@ -45,9 +45,6 @@ export function checkStart(
 	const status = before?.run.status;
 	if (status !== undefined && (FINISHED.has(status) || (status === "suspended" && !RESUMES.has(event.kind))))
 		fail(`a call started in a run that is ${status}`);
-	const { max_cost_micro_usd: budget = Number.POSITIVE_INFINITY } = run.run?.limits ?? {};
-	if (timeout_ms > 0 && descriptor.cost !== undefined && (run.run?.usage.cost_micro_usd ?? 0) > budget)
-		fail(`${tool_id} started past the budget`);
 	checkHeld(town, call);
 	if (gated) checkGrant(town, run, event, call);
 	if (timeout_ms > 0 && step.state !== null) {

@@ -7,11 +7,14 @@ import { Dice } from "./dice.ts";
 export type Features = {
 	/** Tools with checks of their own: what goes wrong with them. */
 	readonly checks: Dice | null;
+	/** Runs that may make some calls only, or cost so much and no more: how many, how much, and what is not known of it. */
+	readonly limits: Dice | null;
 };
 
 /** What the schedule of this seed has. */
 export function featuresOf(seed: number): Features {
 	return {
 		checks: seed % 10 === 9 ? new Dice(seed ^ 0x51ed270b) : null,
+		limits: seed % 11 === 9 ? new Dice(seed ^ 0x3c6ef372) : null,
 	};
 }

@@ -39,11 +39,13 @@ export function perform(town: Town, run: RunTwin, effect: Effect): void {
 				town.send(run, "plan_failed", "", () => ({ kind: "plan_failed", turn, fault }));
 				return;
 			}
-			const decision: PlannerDecision = makeDecision(
+			const made = makeDecision(
 				dice,
 				town.calm,
 				run.functions.map(({ name }) => name),
 			);
+			const none = { prompt_tokens: 0, completion_tokens: 0 };
+			const decision: PlannerDecision = town.unsaid() ? { ...made, usage: none } : made;
 			const call_as_text = decision.tool_calls.length === 0 && !town.calm && dice.maybe(0.2);
 			town.send(run, "planned", "", (world) => ({
 				kind: "planned",

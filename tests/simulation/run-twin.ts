@@ -4,6 +4,7 @@
  */
 
 import type { Evidence } from "#core/evidence/record.ts";
+import type { TokenPrices } from "#core/run/budget.ts";
 import { DERIVED, derivedTimers } from "#core/run/derived-timers.ts";
 import type { LogRow, Row } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
@@ -17,6 +18,7 @@ import type {
 	DueKind,
 	Exposure,
 	PlannerKind,
+	RunLimits,
 	RunRecord,
 	RunState,
 } from "#core/run/state.ts";
@@ -27,11 +29,21 @@ import { toolOf } from "./tools.ts";
 
 export type Timer = { readonly kind: DueKind; readonly ref: string; readonly at: number };
 
+export type RunOptions = {
+	readonly functions?: readonly CallerFunction[];
+	readonly prices?: TokenPrices | undefined;
+	readonly limits?: Pick<RunLimits, "max_calls" | "max_cost_micro_usd">;
+};
+
 export class RunTwin {
 	readonly name: string;
 	readonly planner: PlannerKind;
 	/** What its caller runs itself. */
 	readonly functions: readonly CallerFunction[];
+	/** Of its planner's tokens. */
+	readonly prices: TokenPrices | undefined;
+	/** Something that it used has no price, or nobody said how much it was. */
+	unpriced = false;
 	/** Null in a life that has not looked at its storage yet. */
 	state: RunState | null = null;
 	boot = 1;
@@ -49,10 +61,11 @@ export class RunTwin {
 	readonly asked = new Map<number, readonly string[]>();
 	readonly #dice: Dice;
 
-	constructor(name: string, planner: PlannerKind, dice: Dice, functions: readonly CallerFunction[]) {
+	constructor(name: string, planner: PlannerKind, dice: Dice, { functions = [], prices }: RunOptions) {
 		this.name = name;
 		this.planner = planner;
 		this.functions = functions;
+		this.prices = prices;
 		this.#dice = dice;
 	}
 

@@ -5,14 +5,16 @@
  */
 import { verifyEvidence } from "#core/evidence/chain.ts";
 import { cheapDigest } from "#core/run/sample-run.ts";
+import type { PlannerKind } from "#core/run/state.ts";
 import { LIVE } from "#core/run/view.ts";
 import { drawAction, resume, stateOutcome, word } from "./actions.ts";
 import { answerCaller, OWN_FUNCTIONS } from "./caller-twin.ts";
 import { checkOperations } from "./check-truth.ts";
 import { Dice } from "./dice.ts";
 import { featuresOf } from "./features.ts";
-import type { RunTwin } from "./run-twin.ts";
+import type { RunOptions, RunTwin } from "./run-twin.ts";
 import { fail } from "./taken.ts";
+import { PRICES } from "./tools.ts";
 import { Town } from "./town.ts";
 
 const ACTIONS_MIN = 22;
@@ -27,12 +29,16 @@ const ROUNDS_MAX = 400;
 export function simulate(seed: number, trace?: string[]): void {
 	const dice = new Dice(seed);
 	const note = trace === undefined ? () => {} : (line: string) => void trace.push(line);
-	const town = new Town(dice, note, featuresOf(seed));
-	const money = budgets(seed);
-	town.begin("first", "external", money());
+	const features = featuresOf(seed);
+	const town = new Town(dice, note, features);
+	const options = optionsOf(seed, features.limits);
+	town.begin("first", "external", options("external"));
 	const withCaller = seed % CALLER_EVERY === CALLER_SEED;
-	if (withCaller) town.begin("second", "openai", money(), OWN_FUNCTIONS);
-	else town.begin("second", dice.maybe(0.5) ? "openai" : "external", money());
+	if (withCaller) town.begin("second", "openai", { ...options("openai"), functions: OWN_FUNCTIONS });
+	else {
+		const planner = dice.maybe(0.5) ? "openai" : "external";
+		town.begin("second", planner, options(planner));
+	}
 	let checked = 0;
 	const check = (): void => {
 		checkOperations(town, checked);
@@ -58,9 +64,25 @@ export function simulate(seed: number, trace?: string[]): void {
 }
 
 /** One schedule in nine has budgets of money. They have dice of their own, so that older seeds stay what they were. */
-function budgets(seed: number): () => number | undefined {
+function optionsOf(seed: number, limits: Dice | null): (planner: PlannerKind) => RunOptions {
 	const dice = new Dice(seed ^ 0x2545f491);
-	return () => (seed % 9 === 5 ? dice.pick([undefined, 0, 5, 20, 60]) : undefined);
+	return (planner) => {
+		const max_cost_micro_usd = seed % 9 === 5 ? dice.pick([undefined, 0, 5, 20, 60]) : undefined;
+		const prices = planner === "external" ? undefined : PRICES;
+		if (limits === null)
+			return max_cost_micro_usd === undefined ? { prices } : { prices, limits: { max_cost_micro_usd } };
+		const money = limits.pick([undefined, 0, 5, 19, 23, 60]);
+		const max_calls = limits.pick([undefined, 0, 1, 2, 3, 5]);
+		const free = prices !== undefined && limits.maybe(0.3) ? { prompt: 0, completion: 0 } : prices;
+		return {
+			// A budget with a model that has no price is refused before the run begins.
+			prices: money === undefined && limits.maybe(0.2) ? undefined : free,
+			limits: {
+				...(money !== undefined && { max_cost_micro_usd: money }),
+				...(max_calls !== undefined && { max_calls }),
+			},
+		};
+	};
 }
 
 /** Something of it still moves, or has to be told to somebody. */

@@ -7,16 +7,16 @@ import type { Lease } from "#core/ports.ts";
 import type { Authority } from "#core/principal.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import { CALLER, START } from "#core/run/sample-run.ts";
-import type { ApprovalRecord, CallerFunction, PlannerKind, World } from "#core/run/state.ts";
+import type { ApprovalRecord, PlannerKind, World } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { checkStep } from "./check-step.ts";
 import type { Dice } from "./dice.ts";
 import type { Features } from "./features.ts";
 import { GateTwin } from "./gate-twin.ts";
 import { perform } from "./perform.ts";
-import { RunTwin } from "./run-twin.ts";
+import { type RunOptions, RunTwin } from "./run-twin.ts";
 import { SandboxTwin } from "./sandbox-twin.ts";
-import { CHECKED_REGISTRIES, PRICES, REGISTRIES } from "./tools.ts";
+import { CHECKED_REGISTRIES, PRICED_REGISTRIES, REGISTRIES } from "./tools.ts";
 import { UpstreamTwin } from "./upstream-twin.ts";
 
 /** No request waits longer for its answer: past it the letter is lost. */
@@ -64,16 +64,18 @@ export class Town {
 	/** Approvals that a person said yes to, with the hash that they saw. */
 	readonly granted = new Map<string, string>();
 	readonly note: (line: string) => void;
+	readonly #limits: Dice | null;
 	#lease: Lease | null = null;
 
 	/** Runs the checks of tools that have one; null where none has. */
 	readonly sandbox: SandboxTwin | null;
 	readonly registries: typeof REGISTRIES;
 
-	constructor(dice: Dice, note: (line: string) => void, { checks }: Features) {
+	constructor(dice: Dice, note: (line: string) => void, { checks, limits }: Features) {
 		this.dice = dice;
 		this.sandbox = checks === null ? null : new SandboxTwin(checks);
-		this.registries = checks === null ? REGISTRIES : CHECKED_REGISTRIES;
+		this.#limits = limits;
+		this.registries = checks !== null ? CHECKED_REGISTRIES : limits !== null ? PRICED_REGISTRIES : REGISTRIES;
 		this.registry = checks?.below(CHECKED_REGISTRIES.length) ?? 0;
 		this.note = note;
 		this.upstream = new UpstreamTwin(dice);
@@ -111,6 +113,11 @@ export class Town {
 		return this.#lease;
 	}
 
+	/** Whether a provider says nothing of what its model used. */
+	unsaid(): boolean {
+		return !this.calm && this.#limits?.maybe(0.06) === true;
+	}
+
 	/** True when there was one to end. */
 	endHalt(): boolean {
 		const last = this.halted.at(-1);
@@ -134,13 +141,10 @@ export class Town {
 		return found;
 	}
 
-	begin(
-		name: string,
-		planner: PlannerKind,
-		max_cost_micro_usd?: number,
-		functions: readonly CallerFunction[] = [],
-	): RunTwin {
-		const run = new RunTwin(name, planner, this.dice, functions);
+	/** Some of its limits are thrown here, whatever the options say. */
+	begin(name: string, planner: PlannerKind, options: RunOptions): RunTwin {
+		const { functions = [], prices, limits = {} } = options;
+		const run = new RunTwin(name, planner, this.dice, options);
 		this.runs.push(run);
 		this.step(run, {
 			kind: "created",
@@ -152,14 +156,14 @@ export class Town {
 			messages: [],
 			pinned: null,
 			planner: { kind: planner, model: null },
-			prices: planner === "external" ? undefined : PRICES,
+			prices,
 			script_length: 0,
 			limits: {
 				turns: this.dice.maybe(0.1) ? 2 : 40,
 				turn_timeout_ms: this.dice.pick([20_000, 120_000, 600_000]),
 				session_timeout_ms: this.dice.pick([60_000, 1_800_000]),
 				max_tokens: this.dice.maybe(0.05) ? 50 : 0,
-				...(max_cost_micro_usd === undefined ? {} : { max_cost_micro_usd }),
+				...limits,
 			},
 			metadata: {},
 			context: {},
