@@ -4,6 +4,7 @@ import type { ToolDescriptor } from "#core/registry/descriptor.ts";
 import type { CallRecord } from "#core/run/state.ts";
 import { FINISHED } from "#core/run/view.ts";
 import { checkHeld } from "./check-semantic.ts";
+import { permits } from "./permits.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { fail, type Taken } from "./taken.ts";
 import { toolOf } from "./tools.ts";
@@ -23,7 +24,8 @@ export function checkStart(
 	const { tool_id, effect } = descriptor;
 	if (tool_id !== call.tool_id) fail("a call of one tool started another");
 	const world = "world" in event ? event.world : fail(`${event.kind} started a call`);
-	const gated = descriptor.approval.mode === "always";
+	const gated =
+		descriptor.approval.mode === "always" || (run.played?.replay.mode === "live" && descriptor.effect !== "read");
 	const { lease, authority } = world;
 	if (lease === null || town.now - lease.issued_at > LEASE_TTL_MS) {
 		if (gated || effect !== "read") fail(`${tool_id} started without control's word`);
@@ -33,13 +35,8 @@ export function checkStart(
 		if (lease.revoked_principals.includes(run.run?.principal.principal_id ?? ""))
 			fail("a revoked principal started a call");
 	}
-	const permitted = (authority ?? fail("a call started without authority")).permissions;
-	if (
-		!permitted.some(
-			(one) => one === "*:*:*" || (effect === "read" ? one === "*:read:*" : one === `tools:write:${tool_id}`),
-		)
-	)
-		fail(`${tool_id} started without permission`);
+	const { permissions } = authority ?? fail("a call started without authority");
+	if (!permits(permissions, descriptor)) fail(`${tool_id} started without permission`);
 	if (world.tools !== null && !world.tools.some((one) => one.definition_hash === call.definition_hash))
 		fail(`${tool_id} started in a version that is not online`);
 	const status = before?.run.status;

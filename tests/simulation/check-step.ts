@@ -9,6 +9,7 @@ import type { Step } from "#core/run/transition.ts";
 import { FINISHED, LIVE, RESTING } from "#core/run/view.ts";
 import { checkBudget } from "./check-budget.ts";
 import { checkCaller } from "./check-caller.ts";
+import { checkReplay } from "./check-replay.ts";
 import { checkVerdicts } from "./check-semantic.ts";
 import { checkStart } from "./check-start.ts";
 import { checkLeave, checkTruth } from "./check-truth.ts";
@@ -47,6 +48,7 @@ export function checkStep(town: Town, run: RunTwin, taken: Taken): void {
 	}
 	checkBudget(town, run, taken);
 	checkCaller(run, taken);
+	checkReplay(town, run, taken);
 	checkVerdicts(town, taken);
 	for (const effect of taken.step.effects) {
 		if (effect.kind === "invoke") checkStart(town, run, taken, effect.call, effect.timeout_ms);

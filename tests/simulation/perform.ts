@@ -3,6 +3,7 @@ import { gateOutcome } from "#core/invoke/gate-keys.ts";
 import type { PlannerDecision } from "#core/ports.ts";
 import type { Effect } from "#core/run/effect.ts";
 import { makeDecision } from "./planner-twin.ts";
+import { nextOf } from "./replay-twin.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { toolOf } from "./tools.ts";
 import type { Town } from "./town.ts";
@@ -34,6 +35,11 @@ export function perform(town: Town, run: RunTwin, effect: Effect): void {
 		case "plan": {
 			const { turn } = effect;
 			if (!town.calm && dice.maybe(0.1)) return;
+			if (run.played !== null) {
+				const said = nextOf(run.played, run.run?.script.at ?? 0, turn);
+				town.send(run, "planned", "", (world) => (said.kind === "planned" ? { ...said, world } : said));
+				return;
+			}
 			if (!town.calm && dice.maybe(0.15)) {
 				const fault = { code: "planner_error", message: "500", retryable: dice.maybe(0.8) } as const;
 				town.send(run, "plan_failed", "", () => ({ kind: "plan_failed", turn, fault }));

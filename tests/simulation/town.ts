@@ -16,6 +16,7 @@ import { GateTwin } from "./gate-twin.ts";
 import { perform } from "./perform.ts";
 import { type RunOptions, RunTwin } from "./run-twin.ts";
 import { SandboxTwin } from "./sandbox-twin.ts";
+import { fail } from "./taken.ts";
 import { CHECKED_REGISTRIES, PRICED_REGISTRIES, REGISTRIES } from "./tools.ts";
 import { UpstreamTwin } from "./upstream-twin.ts";
 
@@ -143,21 +144,22 @@ export class Town {
 
 	/** Some of its limits are thrown here, whatever the options say. */
 	begin(name: string, planner: PlannerKind, options: RunOptions): RunTwin {
-		const { functions = [], prices, limits = {} } = options;
+		const { functions = [], prices, limits = {}, played } = options;
 		const run = new RunTwin(name, planner, this.dice, options);
 		this.runs.push(run);
 		this.step(run, {
 			kind: "created",
-			run_id: `run_${(this.runs.length === 1 ? "a" : "b").repeat(32)}`,
+			run_id: `run_${("abcdef"[this.runs.length - 1] ?? fail("too many runs")).repeat(32)}`,
 			request_hash: "h",
 			trace_id: "t",
-			session_id: "sess_1",
+			session_id: played === undefined ? "sess_1" : name,
 			goal: "goal",
 			messages: [],
 			pinned: null,
 			planner: { kind: planner, model: null },
 			prices,
-			script_length: 0,
+			script_length: played?.script.length ?? 0,
+			replay: played?.replay,
 			limits: {
 				turns: this.dice.maybe(0.1) ? 2 : 40,
 				turn_timeout_ms: this.dice.pick([20_000, 120_000, 600_000]),
@@ -247,6 +249,12 @@ export class Town {
 	pass(ms: number): void {
 		this.now += ms;
 		for (const gate of this.gates.values()) gate.sweep(this.now);
+	}
+
+	/** And falls ill again. */
+	unsettle(): void {
+		this.calm = false;
+		this.upstream.calm = false;
 	}
 
 	/** The world gets well: from here on only what is still owed happens. */
