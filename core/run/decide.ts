@@ -15,6 +15,7 @@ import type { StepProblem } from "./effect.ts";
 import type { ApprovalDecided, ApprovalEdited } from "./event.ts";
 import { evidenceOf } from "./evidence-of.ts";
 import { standingOf } from "./expiry.ts";
+import { EDITED } from "./recording.ts";
 import { refuse } from "./refuse.ts";
 import { start } from "./start.ts";
 import type { ApprovalRecord, CallRecord, World } from "./state.ts";
@@ -167,7 +168,7 @@ export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem
 	if (call?.state !== "AWAITING_APPROVAL")
 		return problem(409, "approval_superseded", "the call does not wait for a decision any more");
 	const tool = draft.kit.tool(approval.definition_hash);
-	const note = `${event.by.name} edited the arguments before approval; this is what was put forward instead`;
+	const note = `${event.by.name} ${EDITED}`;
 	const tool_call_id = toolCallId(draft.part, draft.kit.random);
 	const successor: CallRecord = { ...call, tool_call_id, approval_id: null, input_hash: null, frozen: null, notes: [] };
 	draft.checks = event.checks;

@@ -44,6 +44,9 @@ export type Replay = {
 	readonly placeholders: boolean;
 };
 
+/** In the notes of a call that a person edited, behind their name, and of every replay of it: its end is that of other arguments. */
+export const EDITED = "edited the arguments before approval; this is what was put forward instead";
+
 /** Arguments that never were an object: no text that parses may stand for them, or a live replay would act on it. */
 const UNREADABLE = "{";
 
@@ -106,15 +109,22 @@ function recordedCall(
 	};
 }
 
-/** The decisions among a run's messages, each with what was said before the next one; what was said before all of them goes with the first. */
+/**
+ * The decisions among a run's messages, each with what was said before the next one; what was said before all of them goes with
+ * the first. Where that is the answer that ended the run, it is left out: said behind it, it would ask for one more decision.
+ */
 export function decisionsOf(messages: readonly StoredMessage[]): { message: StoredMessage; said: string[] }[] {
 	const found: { message: StoredMessage; said: string[] }[] = [];
 	const early: string[] = [];
 	for (const message of messages) {
 		// Turn 0 is what the run was created with.
 		if (message.turn === 0) continue;
-		if (message.role === "assistant") found.push({ message, said: found.length === 0 ? early : [] });
+		if (message.role === "assistant") found.push({ message, said: [] });
 		else if (message.role === "user") (found.at(-1)?.said ?? early).push(message.content ?? "");
 	}
+	const [first] = found;
+	if (first === undefined) return found;
+	const ended = found.length === 1 && first.said.length === 0 && (first.message.tool_calls ?? []).length === 0;
+	if (!ended) first.said.unshift(...early);
 	return found;
 }

@@ -289,6 +289,44 @@ describe("twins of a denied call", () => {
 	});
 });
 
+const recordedOf = (run: SampleRun): RecordedCall[] =>
+	decisionsOf(run.messages).flatMap(({ message }) => {
+		const calls = [...run.calls.values()].filter(({ turn }) => turn === message.turn);
+		return recordedTurn(message, calls, [], () => null).calls as RecordedCall[];
+	});
+
+describe("a call that was edited and then denied", () => {
+	/** What the planner asked for was put forward otherwise, and that was denied; asked for once more, it was paid. */
+	function twice(): RecordedCall[] {
+		const source = new SampleRun();
+		source.create();
+		const pay = (): string => {
+			source.decide([["pay", "c0", { to: "A" }]]);
+			return [...source.approvals.values()].find(({ status }) => status === "pending")?.approval_id ?? "";
+		};
+		const approval_id = pay();
+		const approval = source.approvals.get(approval_id) ?? null;
+		const edit = { kind: "approval_edited", approval_id, approval, arguments: { to: "B" }, by: CALLER } as const;
+		source.step({ ...edit, world: source.world() });
+		const edited = [...source.approvals.values()].find(({ status }) => status === "pending")?.approval_id ?? "";
+		expect(source.approve(edited, "deny").problem).toBeNull();
+		expect(source.approve(pay()).problem).toBeNull();
+		source.succeed(source.takeInvoke() ?? expect.fail("not started"), { paid: true });
+		return recordedOf(source);
+	}
+
+	it("denies the edit: what was asked for keeps its later end, in a replay of the replay as well", () => {
+		let recorded = twice();
+		expect(recorded.map(({ state }) => state)).toEqual(["DENIED", "COMPLETED"]);
+		for (let again = 0; again < 2; again++) {
+			const run = begin("recorded");
+			const played = recorded.flatMap((call) => playTurn(run, [["pay", '{"to":"A"}']], [call]));
+			expect(played.map(({ state }) => state)).toEqual(["DENIED", "COMPLETED"]);
+			recorded = recordedOf(run);
+		}
+	});
+});
+
 describe("an answer of the recording", () => {
 	it("that was cut off is recorded as cut, and ends the replay as it ended the run: never as completed", () => {
 		const source = new SampleRun();
@@ -372,6 +410,18 @@ describe("what is recorded", () => {
 			["one", ["before any decision", "and then?"]],
 			["two", []],
 		]);
+	});
+
+	it("is not asked on by what was said before its only answer", () => {
+		const source = new SampleRun();
+		source.create();
+		source.step({ kind: "said", content: "and in short", world: source.world() });
+		source.decide([]);
+		expect(source.state?.run.status).toBe("completed");
+		const [found] = decisionsOf(source.messages);
+		const run = begin("recorded", { planner: { kind: "scripted", model: null }, script_length: 1 });
+		playTurn(run, [], [], { content: "answer", said: found?.said ?? [] });
+		expect(run.state?.run).toMatchObject({ status: "completed", answer: "answer" });
 	});
 
 	it("follows an edit to its end, and never in a circle", () => {

@@ -11,7 +11,7 @@ import type { ToolDescriptor } from "../registry/descriptor.ts";
 import { callerInputHash, isCallerToolId } from "./caller-call.ts";
 import type { Draft } from "./draft.ts";
 import { evidenceOf } from "./evidence-of.ts";
-import type { RecordedCall } from "./recording.ts";
+import { EDITED, type RecordedCall } from "./recording.ts";
 import { field, refuse, refuseCut } from "./refuse.ts";
 import type { CallRecord, RunRecord } from "./state.ts";
 import type { CallState } from "./view.ts";
@@ -79,10 +79,16 @@ export function endAsRecorded(
 	return told;
 }
 
-/** Decision 14 holds in the replay as it did in the recorded run: from the next decision on, since twins of a denied call stood beside it. */
+/**
+ * Decision 14 holds in the replay as it did in the recorded run: from the next decision on, since twins of a denied call stood
+ * beside it. What was denied of an edited call is the edit, not what the planner had asked for; an equal call of the edit was
+ * refused then and has no recorded end.
+ */
 export function denyAsRecorded(draft: Draft, calls: readonly CallRecord[]): void {
-	const denied = calls.flatMap(({ state, source, tool_id, input_hash }) =>
-		state === "DENIED" && source === "recorded" && input_hash !== null ? [{ tool_id, input_hash }] : [],
+	const denied = calls.flatMap(({ state, source, tool_id, input_hash, notes }) =>
+		state === "DENIED" && source === "recorded" && input_hash !== null && !notes.some((note) => note.endsWith(EDITED))
+			? [{ tool_id, input_hash }]
+			: [],
 	);
 	if (denied.length > 0) draft.set({ denied: [...draft.run.denied, ...denied] });
 }

@@ -5,7 +5,6 @@ import type { ApprovalRecord } from "#core/run/state.ts";
 import { answerCaller } from "./caller-twin.ts";
 import { makeDecision } from "./planner-twin.ts";
 import type { RunTwin } from "./run-twin.ts";
-import { REGISTRIES } from "./tools.ts";
 import type { Town } from "./town.ts";
 
 type Action = { readonly name: string; readonly weight: number; readonly act: (town: Town, run: RunTwin) => void };
@@ -168,7 +167,7 @@ function policy(town: Town): void {
 }
 
 function publish(town: Town): void {
-	town.registry = town.dice.below(REGISTRIES.length);
+	town.registry = town.dice.below(town.registries.length);
 	town.registry_rev += 1;
 }
 

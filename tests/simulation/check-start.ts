@@ -3,6 +3,8 @@ import { LEASE_TTL_MS } from "#core/limits.ts";
 import type { ToolDescriptor } from "#core/registry/descriptor.ts";
 import type { CallRecord } from "#core/run/state.ts";
 import { FINISHED } from "#core/run/view.ts";
+import { checkHeld } from "./check-semantic.ts";
+import { permits } from "./permits.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { fail, type Taken } from "./taken.ts";
 import { toolOf } from "./tools.ts";
@@ -22,7 +24,8 @@ export function checkStart(
 	const { tool_id, effect } = descriptor;
 	if (tool_id !== call.tool_id) fail("a call of one tool started another");
 	const world = "world" in event ? event.world : fail(`${event.kind} started a call`);
-	const gated = descriptor.approval.mode === "always";
+	const gated =
+		descriptor.approval.mode === "always" || (run.played?.replay.mode === "live" && descriptor.effect !== "read");
 	const { lease, authority } = world;
 	if (lease === null || town.now - lease.issued_at > LEASE_TTL_MS) {
 		if (gated || effect !== "read") fail(`${tool_id} started without control's word`);
@@ -32,21 +35,14 @@ export function checkStart(
 		if (lease.revoked_principals.includes(run.run?.principal.principal_id ?? ""))
 			fail("a revoked principal started a call");
 	}
-	const permitted = (authority ?? fail("a call started without authority")).permissions;
-	if (
-		!permitted.some(
-			(one) => one === "*:*:*" || (effect === "read" ? one === "*:read:*" : one === `tools:write:${tool_id}`),
-		)
-	)
-		fail(`${tool_id} started without permission`);
+	const { permissions } = authority ?? fail("a call started without authority");
+	if (!permits(permissions, descriptor)) fail(`${tool_id} started without permission`);
 	if (world.tools !== null && !world.tools.some((one) => one.definition_hash === call.definition_hash))
 		fail(`${tool_id} started in a version that is not online`);
 	const status = before?.run.status;
 	if (status !== undefined && (FINISHED.has(status) || (status === "suspended" && !RESUMES.has(event.kind))))
 		fail(`a call started in a run that is ${status}`);
-	const { max_cost_micro_usd: budget = Number.POSITIVE_INFINITY } = run.run?.limits ?? {};
-	if (timeout_ms > 0 && descriptor.cost !== undefined && (run.run?.usage.cost_micro_usd ?? 0) > budget)
-		fail(`${tool_id} started past the budget`);
+	checkHeld(town, call);
 	if (gated) checkGrant(town, run, event, call);
 	if (timeout_ms > 0 && step.state !== null) {
 		const { clocks, limits } = step.state.run;

@@ -7,12 +7,14 @@ import type { RunEvent } from "#core/run/event.ts";
 import type { CallRecord, RunRecord, RunState } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { FINISHED, LIVE, RESTING } from "#core/run/view.ts";
+import { checkBudget } from "./check-budget.ts";
 import { checkCaller } from "./check-caller.ts";
+import { checkReplay } from "./check-replay.ts";
+import { checkVerdicts } from "./check-semantic.ts";
 import { checkStart } from "./check-start.ts";
 import { checkLeave, checkTruth } from "./check-truth.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { fail, type Taken } from "./taken.ts";
-import { PRICES, toolOf } from "./tools.ts";
 import type { Town } from "./town.ts";
 
 /** One recovery more than the machine allows itself would be one too many: retries and recoveries together. */
@@ -44,7 +46,10 @@ export function checkStep(town: Town, run: RunTwin, taken: Taken): void {
 		if (early && OUT.has(was.state) && !OUT.has(run.calls.get(event.ref)?.state ?? ""))
 			fail("a watchdog bit too early");
 	}
+	checkBudget(town, run, taken);
 	checkCaller(run, taken);
+	checkReplay(town, run, taken);
+	checkVerdicts(town, taken);
 	for (const effect of taken.step.effects) {
 		if (effect.kind === "invoke") checkStart(town, run, taken, effect.call, effect.timeout_ms);
 		if (effect.kind === "leave") checkLeave(town, effect);
@@ -61,22 +66,9 @@ function checkCounters(twin: RunTwin, { saved }: Taken): void {
 	if (saved === null || run === null || saved === run) return;
 	for (const name of ["seq", "turn", "evidence_count", "next_message", "next_call"] as const)
 		if (run[name] < saved[name]) fail(`${name} went back from ${saved[name]} to ${run[name]}`);
-	checkCost(twin);
 	for (const name of ["prompt_tokens", "completion_tokens"] as const)
 		if (run.usage[name] < saved.usage[name]) fail(`usage.${name} went back`);
 	if (run.denied.length < saved.denied.length) fail("a denial was forgotten");
-}
-
-/** What was spent is what was used, to the last unit: every attempt that was started, and every token that was answered. */
-function checkCost({ run, calls, planner }: RunTwin): void {
-	let cost = 0;
-	for (const { attempts, definition_hash } of calls.values())
-		if (attempts.length > 0)
-			cost += attempts.length * Math.round((toolOf(definition_hash ?? "").version.descriptor.cost?.amount ?? 0) * 1e6);
-	const { prompt_tokens = 0, completion_tokens = 0 } = run?.usage ?? {};
-	if (planner !== "external") cost += prompt_tokens * PRICES.prompt + completion_tokens * PRICES.completion;
-	const counted = run?.usage.cost_micro_usd ?? 0;
-	if (counted !== cost) fail(`the run cost ${cost} and counted ${counted}`);
 }
 
 /** What memory holds is what the next life would read. */

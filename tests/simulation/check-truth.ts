@@ -48,14 +48,22 @@ export function checkLeave(town: Town, { needs, settle, tool_id, tool_call_id }:
 	if (settle === "done" && !happened) fail(`the key of ${tool_id} was settled as done and it took no effect`);
 }
 
-/** Keyed writes: one operation per key of the tool within the window, whoever asked. Looks at the newest only. */
+/** Keyed writes: one operation per key of the tool within the window, whoever asked in the session. Looks at the newest only. */
 export function checkOperations(town: Town, from: number): void {
 	const { operations } = town.upstream;
+	const session = (key: string): string | undefined =>
+		town.runs.find(({ run }) => run !== null && key.includes(run.run_id.slice("run_".length)))?.run?.session_id;
 	for (let at = from; at < operations.length; at++) {
 		const one = operations[at];
 		const twin = operations
 			.slice(0, at)
-			.find((other) => other.tool_id === one?.tool_id && other.to === one.to && one.at - other.at < CLAIM_WINDOW_MS);
+			.find(
+				(other) =>
+					other.tool_id === one?.tool_id &&
+					other.to === one.to &&
+					one.at - other.at < CLAIM_WINDOW_MS &&
+					session(other.key) === session(one.key),
+			);
 		if (one !== undefined && twin !== undefined)
 			fail(`${one.tool_id} acted under two keys within ${one.at - twin.at} ms: ${twin.key} and ${one.key}`);
 	}

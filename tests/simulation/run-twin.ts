@@ -4,6 +4,8 @@
  */
 
 import type { Evidence } from "#core/evidence/record.ts";
+import type { StoredMessage } from "#core/planner/conversation.ts";
+import type { TokenPrices } from "#core/run/budget.ts";
 import { DERIVED, derivedTimers } from "#core/run/derived-timers.ts";
 import type { LogRow, Row } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
@@ -17,21 +19,39 @@ import type {
 	DueKind,
 	Exposure,
 	PlannerKind,
+	RunLimits,
 	RunRecord,
 	RunState,
 } from "#core/run/state.ts";
 import { type Step, transition } from "#core/run/transition.ts";
 import { LIVE } from "#core/run/view.ts";
 import type { Dice } from "./dice.ts";
+import type { Played } from "./replay-twin.ts";
 import { toolOf } from "./tools.ts";
 
 export type Timer = { readonly kind: DueKind; readonly ref: string; readonly at: number };
+
+export type RunOptions = {
+	readonly functions?: readonly CallerFunction[];
+	readonly prices?: TokenPrices | undefined;
+	readonly limits?: Partial<RunLimits>;
+	/** What it plays again. */
+	readonly played?: Played;
+};
 
 export class RunTwin {
 	readonly name: string;
 	readonly planner: PlannerKind;
 	/** What its caller runs itself. */
 	readonly functions: readonly CallerFunction[];
+	/** Of its planner's tokens. */
+	readonly prices: TokenPrices | undefined;
+	/** Something that it used has no price, or nobody said how much it was. */
+	unpriced = false;
+	/** The recording that it plays; null in a run of its own. */
+	readonly played: Played | null;
+	/** Somebody had a hand in a replay. */
+	disturbed = false;
 	/** Null in a life that has not looked at its storage yet. */
 	state: RunState | null = null;
 	boot = 1;
@@ -43,16 +63,19 @@ export class RunTwin {
 	readonly evidence: Evidence[] = [];
 	/** How many log rows were saved; their numbers follow one another. */
 	logged = 0;
+	readonly messages: StoredMessage[] = [];
 	/** Tool messages by call. */
 	readonly answers = new Map<string, number>();
 	/** The calls that the planner made, by turn and by the ids that it will find their answers under. */
 	readonly asked = new Map<number, readonly string[]>();
 	readonly #dice: Dice;
 
-	constructor(name: string, planner: PlannerKind, dice: Dice, functions: readonly CallerFunction[]) {
+	constructor(name: string, planner: PlannerKind, dice: Dice, { functions = [], prices, played }: RunOptions) {
 		this.name = name;
 		this.planner = planner;
 		this.functions = functions;
+		this.prices = prices;
+		this.played = played ?? null;
 		this.#dice = dice;
 	}
 
@@ -134,6 +157,7 @@ export class RunTwin {
 				this.approvals.set(row.doc.approval_id, row.doc);
 				return;
 			case "message":
+				this.messages.push(row.doc);
 				if (row.doc.role === "assistant" && row.doc.tool_calls !== undefined)
 					this.asked.set(
 						row.doc.turn,

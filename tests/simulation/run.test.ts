@@ -5,6 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
+import { featuresOf } from "./features.ts";
 import regressions from "./regressions.json" with { type: "json" };
 import { runSeeds } from "./run-seeds.ts";
 import { simulate } from "./simulate.ts";
@@ -14,6 +15,10 @@ const SEEDS = Number(process.env.SIM_SEEDS ?? "100000");
 describe("simulation", () => {
 	it.each(regressions)("seed $seed stays mended: $was", ({ seed }) => {
 		expect(() => simulate(seed)).not.toThrow();
+	});
+	it.each(regressions)("seed $seed has the features that it was found with, and none that came later", (one) => {
+		const has = Object.entries(featuresOf(one.seed)).flatMap(([name, dice]) => (dice === null ? [] : [name]));
+		expect(has).toEqual("has" in one ? one.has : []);
 	});
 	it("the same seed is the same schedule", () => {
 		const traces = [0, 1].map(() => {

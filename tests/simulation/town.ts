@@ -2,21 +2,22 @@
  * Everything around the runs: control and its lease, the registry, gates, the upstream, planners, and the letters between
  * them. Letters arrive in any order, some twice, some never; a run that dies gets none of those sent to its old life.
  */
-import { gateOutcome } from "#core/invoke/gate-keys.ts";
 import { HALT_RECHECK_MS, LEASE_TTL_MS } from "#core/limits.ts";
-import type { Lease, PlannerDecision } from "#core/ports.ts";
+import type { Lease } from "#core/ports.ts";
 import type { Authority } from "#core/principal.ts";
-import type { Effect } from "#core/run/effect.ts";
 import type { RunEvent } from "#core/run/event.ts";
 import { CALLER, START } from "#core/run/sample-run.ts";
-import type { ApprovalRecord, CallerFunction, PlannerKind, World } from "#core/run/state.ts";
+import type { ApprovalRecord, PlannerKind, World } from "#core/run/state.ts";
 import type { Step } from "#core/run/transition.ts";
 import { checkStep } from "./check-step.ts";
 import type { Dice } from "./dice.ts";
+import type { Features } from "./features.ts";
 import { GateTwin } from "./gate-twin.ts";
-import { makeDecision } from "./planner-twin.ts";
-import { RunTwin } from "./run-twin.ts";
-import { PRICES, REGISTRIES, toolOf } from "./tools.ts";
+import { perform } from "./perform.ts";
+import { type RunOptions, RunTwin } from "./run-twin.ts";
+import { SandboxTwin } from "./sandbox-twin.ts";
+import { fail } from "./taken.ts";
+import { CHECKED_REGISTRIES, PRICED_REGISTRIES, REGISTRIES } from "./tools.ts";
 import { UpstreamTwin } from "./upstream-twin.ts";
 
 /** No request waits longer for its answer: past it the letter is lost. */
@@ -36,6 +37,8 @@ export type Letter = {
 	readonly what: string;
 	readonly call: string;
 	event: (world: World) => RunEvent;
+	/** How often the checks of its calls were run: see sandbox-twin.ts. */
+	readonly rounds: number;
 };
 
 /** What happens to the next step of a run: its rows are lost, or they are saved and what should follow is not all done. */
@@ -62,10 +65,19 @@ export class Town {
 	/** Approvals that a person said yes to, with the hash that they saw. */
 	readonly granted = new Map<string, string>();
 	readonly note: (line: string) => void;
+	readonly #limits: Dice | null;
 	#lease: Lease | null = null;
 
-	constructor(dice: Dice, note: (line: string) => void) {
+	/** Runs the checks of tools that have one; null where none has. */
+	readonly sandbox: SandboxTwin | null;
+	readonly registries: typeof REGISTRIES;
+
+	constructor(dice: Dice, note: (line: string) => void, { checks, limits }: Features) {
 		this.dice = dice;
+		this.sandbox = checks === null ? null : new SandboxTwin(checks);
+		this.#limits = limits;
+		this.registries = checks !== null ? CHECKED_REGISTRIES : limits !== null ? PRICED_REGISTRIES : REGISTRIES;
+		this.registry = checks?.below(CHECKED_REGISTRIES.length) ?? 0;
 		this.note = note;
 		this.upstream = new UpstreamTwin(dice);
 	}
@@ -80,7 +92,7 @@ export class Town {
 		const exposure = run.state?.exposure ?? null;
 		const stands = exposure?.registry_rev === lease.registry_rev && exposure.policy_rev === lease.policy_rev;
 		// The catalog of a newer revision than the lease's may be read; never of an older one.
-		return { lease, authority, tools: stands ? null : (REGISTRIES[this.registry] ?? null) };
+		return { lease, authority, tools: stands ? null : (this.registries[this.registry] ?? null) };
 	}
 
 	#leased(fresh: boolean): Lease | null {
@@ -100,6 +112,11 @@ export class Town {
 			issued_at: this.now,
 		};
 		return this.#lease;
+	}
+
+	/** Whether a provider says nothing of what its model used. */
+	unsaid(): boolean {
+		return !this.calm && this.#limits?.maybe(0.06) === true;
 	}
 
 	/** True when there was one to end. */
@@ -125,32 +142,30 @@ export class Town {
 		return found;
 	}
 
-	begin(
-		name: string,
-		planner: PlannerKind,
-		max_cost_micro_usd?: number,
-		functions: readonly CallerFunction[] = [],
-	): RunTwin {
-		const run = new RunTwin(name, planner, this.dice, functions);
+	/** Some of its limits are thrown here, whatever the options say. */
+	begin(name: string, planner: PlannerKind, options: RunOptions): RunTwin {
+		const { functions = [], prices, limits = {}, played } = options;
+		const run = new RunTwin(name, planner, this.dice, options);
 		this.runs.push(run);
 		this.step(run, {
 			kind: "created",
-			run_id: `run_${(this.runs.length === 1 ? "a" : "b").repeat(32)}`,
+			run_id: `run_${("abcdef"[this.runs.length - 1] ?? fail("too many runs")).repeat(32)}`,
 			request_hash: "h",
 			trace_id: "t",
-			session_id: "sess_1",
+			session_id: played === undefined ? "sess_1" : name,
 			goal: "goal",
 			messages: [],
 			pinned: null,
 			planner: { kind: planner, model: null },
-			prices: planner === "external" ? undefined : PRICES,
-			script_length: 0,
+			prices,
+			script_length: played?.script.length ?? 0,
+			replay: played?.replay,
 			limits: {
 				turns: this.dice.maybe(0.1) ? 2 : 40,
 				turn_timeout_ms: this.dice.pick([20_000, 120_000, 600_000]),
 				session_timeout_ms: this.dice.pick([60_000, 1_800_000]),
 				max_tokens: this.dice.maybe(0.05) ? 50 : 0,
-				...(max_cost_micro_usd === undefined ? {} : { max_cost_micro_usd }),
+				...limits,
 			},
 			metadata: {},
 			context: {},
@@ -161,13 +176,15 @@ export class Town {
 		return run;
 	}
 
-	/** An event reaches a run, which recovers first if this is a new life. Null: the object died of it. */
-	step(run: RunTwin, event: RunEvent | ((world: World) => RunEvent), fresh = false): Step | null {
+	/** An event reaches a run, which recovers first if this is a new life. Null: the object died of it, or its checks are run first. */
+	step(run: RunTwin, event: RunEvent | ((world: World) => RunEvent), fresh = false, rounds = 0): Step | null {
 		if (run.run !== null && run.state === null && run.wake()) {
 			const recovered = this.#apply(run, { kind: "booted", world: this.world(run) });
 			if (recovered === null) return null;
 		}
-		return this.#apply(run, typeof event === "function" ? event(this.world(run, fresh)) : event);
+		const asked = typeof event === "function" ? event(this.world(run, fresh)) : event;
+		const known = this.sandbox === null ? asked : this.sandbox.gather(this, run, asked, rounds);
+		return known === null ? null : this.#apply(run, known);
 	}
 
 	#apply(run: RunTwin, event: RunEvent): Step | null {
@@ -187,7 +204,7 @@ export class Town {
 		checkStep(this, run, { before, saved, event, step });
 		// Dying after the save cuts the list of what was to be done at any point.
 		const alive = doom === null ? step.effects.length : this.dice.below(step.effects.length + 1);
-		for (const effect of step.effects.slice(0, alive)) this.#perform(run, effect);
+		for (const effect of step.effects.slice(0, alive)) perform(this, run, effect);
 		if (doom === null) return step;
 		run.die();
 		return null;
@@ -195,100 +212,12 @@ export class Town {
 
 	/** A letter of the caller's: it may come twice, late, or to a run that has moved on. */
 	post(run: RunTwin, event: Letter["event"]): void {
-		this.#send(run, "answered", "", event);
+		this.send(run, "answered", "", event);
 	}
 
-	#send(run: RunTwin, what: string, call: string, event: Letter["event"]): void {
-		this.letters.push({ run, boot: run.boot, sent_at: this.now, what, call, event });
-	}
-
-	#perform(run: RunTwin, effect: Effect): void {
-		const { dice } = this;
-		switch (effect.kind) {
-			case "invoke": {
-				const { call, attempt } = effect;
-				const { tool_call_id } = call;
-				const { descriptor } = toolOf(call.definition_hash ?? "").version;
-				const outcome = this.upstream.ask(call, descriptor, this.now);
-				this.note(`  upstream ${call.tool_id} ${tool_call_id.slice(-6)} #${attempt}: ${outcome.kind}`);
-				if (call.gate !== "passed" && gateOutcome(outcome) === "fault" && this.gate)
-					this.gateOf(call.tool_id).report(descriptor.criticality, this.now, this.now);
-				if (dice.maybe(0.1))
-					this.#send(run, "running", tool_call_id, () => ({ kind: "running", tool_call_id, attempt }));
-				// A lost report is what the watchdog is for.
-				if (this.calm || !dice.maybe(0.03))
-					this.#send(run, "settled", tool_call_id, (world) => ({
-						kind: "settled",
-						tool_call_id,
-						attempt,
-						outcome,
-						world,
-					}));
-				return;
-			}
-			case "plan": {
-				const { turn } = effect;
-				if (!this.calm && dice.maybe(0.1)) return;
-				if (!this.calm && dice.maybe(0.15)) {
-					const fault = { code: "planner_error", message: "500", retryable: dice.maybe(0.8) } as const;
-					this.#send(run, "plan_failed", "", () => ({ kind: "plan_failed", turn, fault }));
-					return;
-				}
-				const decision: PlannerDecision = makeDecision(
-					dice,
-					this.calm,
-					run.functions.map(({ name }) => name),
-				);
-				const call_as_text = decision.tool_calls.length === 0 && !this.calm && dice.maybe(0.2);
-				this.#send(run, "planned", "", (world) => ({
-					kind: "planned",
-					turn,
-					decision,
-					call_as_text,
-					results: null,
-					world,
-				}));
-				return;
-			}
-			case "enter": {
-				const { call, needs, hold_ms } = effect;
-				const { tool_call_id } = call;
-				if (!this.gate) return;
-				const answer = this.gateOf(call.tool_id).enter(tool_call_id, needs, hold_ms, this.now);
-				this.note(`  gate ${call.tool_id} ${tool_call_id.slice(-6)}: ${answer.verdict}`);
-				if (!this.calm && dice.maybe(0.1)) return;
-				this.#send(run, "gated", tool_call_id, (world) => ({ kind: "gated", tool_call_id, answer, world }));
-				return;
-			}
-			case "leave": {
-				const { tool_id, tool_call_id } = effect;
-				if (!this.gate || (!this.calm && dice.maybe(0.1))) return;
-				this.gateOf(tool_id).leave(effect, this.now);
-				this.note(`  gate ${tool_id} ${tool_call_id.slice(-6)} left: ${effect.settle}`);
-				if (!this.calm && dice.maybe(0.1)) return;
-				const { settle } = effect;
-				this.#send(run, "left", tool_call_id, () => ({ kind: "left", tool_call_id, settle }));
-				return;
-			}
-			case "invalidate":
-				if (this.gate) for (const tool_id of effect.tool_ids) this.gateOf(tool_id).invalidate();
-				return;
-			case "abort":
-				for (const letter of this.letters) {
-					if (letter.run !== run || letter.what !== "settled" || !effect.tool_call_ids.includes(letter.call)) continue;
-					const made = letter.event;
-					letter.event = (world) => {
-						const event = made(world);
-						const { descriptor } = toolOf(run.calls.get(letter.call)?.definition_hash ?? "").version;
-						const cut = { kind: "failed", code: "interrupted", message: "cancelled", retryable: false } as const;
-						const effect_ = descriptor.effect === "read" ? "none" : "possible";
-						return event.kind === "settled" ? { ...event, outcome: { ...cut, effect: effect_ } } : event;
-					};
-				}
-				return;
-			case "announce":
-				return;
-		}
+	/** Puts a letter into the bag, for this life of the run. */
+	send(run: RunTwin, what: string, call: string, event: Letter["event"], rounds = 0): void {
+		this.letters.push({ run, boot: run.boot, sent_at: this.now, what, call, event, rounds });
 	}
 
 	/** One letter, any of them. Sometimes a copy stays in the bag and comes again. */
@@ -302,14 +231,14 @@ export class Town {
 			this.letters.pop();
 		}
 		if (letter.boot !== letter.run.boot || this.now - letter.sent_at > LETTER_MAX_MS) return;
-		this.step(letter.run, letter.event);
+		this.step(letter.run, letter.event, false, letter.rounds);
 	}
 
 	/** The alarm reads what is due, then serves it one by one; other events come between. The object may die before the end. */
 	ring(run: RunTwin): void {
 		for (const { kind, ref, at } of run.due.values()) {
 			if (at > this.now || kind === "flush") continue;
-			this.#send(run, `due ${kind}`, ref, (world) =>
+			this.send(run, `due ${kind}`, ref, (world) =>
 				kind === "leave"
 					? { kind: "due", what: kind, ref, call: run.calls.get(ref) ?? null, world }
 					: { kind: "due", what: kind, ref, world },
@@ -320,6 +249,12 @@ export class Town {
 	pass(ms: number): void {
 		this.now += ms;
 		for (const gate of this.gates.values()) gate.sweep(this.now);
+	}
+
+	/** And falls ill again. */
+	unsettle(): void {
+		this.calm = false;
+		this.upstream.calm = false;
 	}
 
 	/** The world gets well: from here on only what is still owed happens. */
