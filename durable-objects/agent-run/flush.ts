@@ -70,9 +70,10 @@ export class Flusher {
 		if (this.#fresh.rows.length > FRESH_ROWS) this.#fresh = null;
 	}
 
-	/** The next entries for D1 after `from`, BATCH_ROWS at most. */
-	#audited(from: number): readonly LogRow[] {
-		if (this.#fresh === null || from < this.#fresh.after) return this.#store.log.audited(from, BATCH_ROWS);
+	/** The next entries for D1 after `from`, BATCH_ROWS at most. Memory has them only if it saw the run's last one, `until`. */
+	#audited(from: number, until: number): readonly LogRow[] {
+		if (this.#fresh === null || from < this.#fresh.after || this.#fresh.until !== until)
+			return this.#store.log.audited(from, BATCH_ROWS);
 		this.#fresh.rows = this.#fresh.rows.filter((row) => row.seq > from);
 		this.#fresh.after = from;
 		return [...this.#fresh.rows];
@@ -114,7 +115,7 @@ export class Flusher {
 				const from = this.#store.flushed();
 				const run = this.#run();
 				if (run === null || from >= goal) return true;
-				const rows = this.#audited(from);
+				const rows = this.#audited(from, run.seq);
 				// Fewer than asked for: what came after the last of them wants no index.
 				const to = rows.length < BATCH_ROWS ? run.seq : (rows.at(-1)?.seq ?? run.seq);
 				await this.#ledger.append(this.#batch(run, rows, from));

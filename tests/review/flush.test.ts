@@ -164,4 +164,12 @@ describe("rows on their way to D1", () => {
 		await pass(8_000);
 		expect(told).toEqual(wanted());
 	});
+
+	it("are read from storage when the last step was not seen here", async () => {
+		const { step, told, wanted } = flushing();
+		step();
+		step(false, false);
+		await pass(8_000);
+		expect(told).toEqual(wanted());
+	});
 });
