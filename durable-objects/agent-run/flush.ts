@@ -11,8 +11,9 @@ import type { RunStore } from "./store.ts";
 
 /** Log rows per batch: far under what one D1 batch takes. */
 const BATCH_ROWS = 500;
-/** Entries kept in memory for the next flush; a run has them in its storage as well. */
+/** Entries kept in memory for the next flush, and their audit's text; a run has them in its storage as well. */
 const FRESH_ROWS = 200;
+const FRESH_MAX_CHARS = 1_048_576;
 const GOAL_MAX_CHARS = 500;
 
 /** How long a step's rows may wait for their way to D1, so that several go together, ms. */
@@ -32,7 +33,7 @@ export class Flusher {
 	/** When the last flush began, ms since the epoch. */
 	#flushed_at = 0;
 	/** The entries after `after` that D1 wants, and up to `until`: a flush reads nothing from storage while it needs no others. */
-	#fresh: { after: number; until: number; rows: LogRow[] } | null = null;
+	#fresh: { after: number; until: number; rows: LogRow[]; chars: number } | null = null;
 
 	constructor(ctx: DurableObjectState, store: RunStore, ledger: EvidenceLedger, run: () => RunRecord | null) {
 		this.#ctx = ctx;
@@ -63,19 +64,34 @@ export class Flusher {
 	#remember(logged: readonly LogRow[]): void {
 		const [first] = logged;
 		if (first === undefined) return;
-		if (this.#fresh?.until !== first.seq - 1) this.#fresh = { after: first.seq - 1, until: first.seq - 1, rows: [] };
-		for (const row of logged) if (row.audit !== null) this.#fresh.rows.push(row);
-		this.#fresh.until += logged.length;
-		// D1 is away, or slow: storage has them all.
-		if (this.#fresh.rows.length > FRESH_ROWS) this.#fresh = null;
+		const before = first.seq - 1;
+		if (this.#fresh?.until !== before) this.#fresh = { after: before, until: before, rows: [], chars: 0 };
+		const fresh = this.#fresh;
+		for (const row of logged) {
+			if (row.audit === null) continue;
+			fresh.rows.push(row);
+			// The record's input is the audit's: the same object.
+			fresh.chars += JSON.stringify(row.audit).length;
+		}
+		fresh.until += logged.length;
+		// D1 is away, or slow, or the arguments are long: storage has them all.
+		if (fresh.rows.length > FRESH_ROWS || fresh.chars > FRESH_MAX_CHARS) this.#fresh = null;
 	}
 
-	/** The next entries for D1 after `from`, BATCH_ROWS at most. */
-	#audited(from: number): readonly LogRow[] {
-		if (this.#fresh === null || from < this.#fresh.after) return this.#store.log.audited(from, BATCH_ROWS);
-		this.#fresh.rows = this.#fresh.rows.filter((row) => row.seq > from);
-		this.#fresh.after = from;
-		return [...this.#fresh.rows];
+	/** The next entries for D1 after `from`, as `RunLog.audited`. Memory has them only if it saw the run's last one, `until`. */
+	#audited(from: number, until: number): ReturnType<RunStore["log"]["audited"]> {
+		const fresh = this.#fresh;
+		if (fresh === null || from < fresh.after || fresh.until !== until) return this.#store.log.audited(from, BATCH_ROWS);
+		return { rows: fresh.rows.filter((row) => row.seq > from), to: null };
+	}
+
+	/** D1 has everything up to here; an idle run holds nothing for it. */
+	#sent(to: number): void {
+		this.#store.markFlushed(to);
+		if (this.#fresh === null || to <= this.#fresh.after) return;
+		const rows = this.#fresh.rows.filter((row) => row.seq > to);
+		const chars = rows.reduce((sum, row) => sum + JSON.stringify(row.audit).length, 0);
+		this.#fresh = { ...this.#fresh, after: to, rows, chars };
 	}
 
 	/** True when D1 has everything there was. Joins a flush that is under way, then looks again at what came meanwhile. */
@@ -114,11 +130,11 @@ export class Flusher {
 				const from = this.#store.flushed();
 				const run = this.#run();
 				if (run === null || from >= goal) return true;
-				const rows = this.#audited(from);
-				// Fewer than asked for: what came after the last of them wants no index.
-				const to = rows.length < BATCH_ROWS ? run.seq : (rows.at(-1)?.seq ?? run.seq);
+				const { rows, to: last } = this.#audited(from, run.seq);
+				// None left behind them: what came after the last of them wants no index.
+				const to = last ?? run.seq;
 				await this.#ledger.append(this.#batch(run, rows, from));
-				this.#store.markFlushed(to);
+				this.#sent(to);
 			}
 		} catch {
 			return false;

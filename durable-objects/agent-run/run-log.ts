@@ -16,6 +16,8 @@ export type StoredStep = {
 
 /** Steps taken from storage at once: 13 MB at most, since a longer one lies in parts. */
 const READ_STEPS = 50;
+/** Text of entries for an index that are in memory at once: a long run with the largest arguments would not fit. */
+const AUDITED_MAX_CHARS = 4_194_304;
 
 export class RunLog {
 	readonly #sql: SqlStorage;
@@ -54,13 +56,19 @@ export class RunLog {
 		}
 	}
 
-	/** The entries that an index outside wants to know of: each carries its audit part (evidence does, and nothing else). */
-	audited(after_seq: number, limit: number): LogRow[] {
-		const found: LogRow[] = [];
+	/**
+	 * The next entries that an index outside wants to know of: each carries its audit part (evidence does, and nothing else).
+	 * At most `limit` and AUDITED_MAX_CHARS of text. `to`: the last one's number where there may be more; null at the log's end.
+	 */
+	audited(after_seq: number, limit: number): { readonly rows: readonly LogRow[]; readonly to: number | null } {
+		const rows: LogRow[] = [];
+		let room = AUDITED_MAX_CHARS;
 		for (const row of this.after(after_seq)) {
-			if (found.length === limit) break;
-			if (row.audit !== null) found.push(row);
+			if (row.audit === null) continue;
+			rows.push(row);
+			room -= JSON.stringify(row).length;
+			if (rows.length === limit || room < 0) return { rows, to: row.seq };
 		}
-		return found;
+		return { rows, to: null };
 	}
 }

@@ -202,6 +202,8 @@ export class Runtime {
 	async #invoke({ call, attempt, timeout_ms }: Extract<Effect, { kind: "invoke" }>): Promise<void> {
 		const { state } = this;
 		invariant(state !== null, "an effect belongs to a run");
+		// Before the call counts as out: a deployment whose tools cannot be set up keeps no place and says nothing of running.
+		this.#invokers ??= makeInvokers(this.#env, this.#executor);
 		const cancel = new AbortController();
 		this.#flights.set(call.tool_call_id, cancel);
 		const early = this.#deadlines.set(RUNNING_AFTER_MS, () =>
@@ -209,7 +211,6 @@ export class Runtime {
 		);
 		const tool = definition(this.store, call.definition_hash ?? "");
 		const dispatched = { run: state.run, call, attempt, timeout_ms, tool };
-		this.#invokers ??= makeInvokers(this.#env, this.#executor);
 		const answer = await invokeTool(this.#invokers, dispatched, cancel, this.#deadlines);
 		early();
 		places.release(call.tool_call_id, this.#wake);

@@ -9,6 +9,8 @@ import type { Timer } from "#objects/agent-run/timers.ts";
 
 const entry = (seq: number, audit: object | null) =>
 	({ seq, at: "", event: "call.state", data: {}, audit }) as unknown as LogRow;
+/** As long as arguments may be. */
+const LONG = { input_params: { text: "x".repeat(262_000) } };
 
 function flushing() {
 	let flushed = 0;
@@ -27,7 +29,8 @@ function flushing() {
 		log: {
 			audited: (from: number, limit: number) => {
 				reads.push(from);
-				return stored.filter(({ seq, audit }) => seq > from && audit !== null).slice(0, limit);
+				const rows = stored.filter(({ seq, audit }) => seq > from && audit !== null).slice(0, limit);
+				return { rows, to: rows.length < limit ? null : (rows.at(-1)?.seq ?? null) };
 			},
 		},
 		approvalsSince: () => [],
@@ -55,8 +58,8 @@ function flushing() {
 		reads,
 		ledger,
 		/** Two entries, of which D1 wants the second. */
-		step: (now = false, seen = true) => {
-			const rows = [entry(run.seq + 1, null), entry(run.seq + 2, {})];
+		step: (now = false, seen = true, audit: object = {}) => {
+			const rows = [entry(run.seq + 1, null), entry(run.seq + 2, audit)];
 			(run as { seq: number }).seq += 2;
 			stored.push(...rows);
 			if (seen) flusher.saw(rows, now);
@@ -163,5 +166,26 @@ describe("rows on their way to D1", () => {
 		step();
 		await pass(8_000);
 		expect(told).toEqual(wanted());
+	});
+
+	it("are read from storage when the last step was not seen here", async () => {
+		const { step, told, wanted } = flushing();
+		step();
+		step(false, false);
+		await pass(8_000);
+		expect(told).toEqual(wanted());
+	});
+
+	it("are not kept in memory when they are long", async () => {
+		const { step, told, reads, wanted, ledger } = flushing();
+		ledger.away = true;
+		for (let n = 0; n < 20; n++) step(false, true, LONG);
+		await pass(3_000);
+		ledger.away = false;
+		await pass(12_000);
+		step();
+		await pass(12_000);
+		expect(told).toEqual(wanted());
+		expect(reads.length).toBeGreaterThan(0);
 	});
 });

@@ -203,3 +203,23 @@ describe("places of a concurrency class", () => {
 		expect(started).toBeLessThan(4_500);
 	});
 });
+
+describe("a call in a deployment whose tools cannot be set up", () => {
+	it("does not say that it runs: nothing was invoked", async () => {
+		const run = await externalRun(tenant);
+		const stub = env.AGENT_RUN.getByName(run.run_id);
+		const configure = (datasets: string) =>
+			runInDurableObject(stub, (object) => {
+				const { env: own } = object as unknown as { env: { BELAY_DATASETS: string } };
+				const before = own.BELAY_DATASETS;
+				own.BELAY_DATASETS = datasets;
+				return before;
+			});
+		const before = await configure("{");
+		await decide(tenant, run.run_id, turn(["quick", "c1", {}]), tenant.operator, { prefer: "wait=0" });
+		await pause(200);
+		await configure(before);
+		const { calls } = await getRun(tenant, run.run_id);
+		expect(calls.map((one: Run) => one.state)).toEqual(["DISPATCHED"]);
+	});
+});

@@ -59,6 +59,17 @@ function ofOld(sql: SqlStorage, run_id: string): void {
 		}
 }
 
+/** The calls as they lay before that, under another key. */
+function callsOfOld(sql: SqlStorage): void {
+	sql.exec(
+		"CREATE TABLE old (tool_call_id TEXT PRIMARY KEY, ordinal INTEGER NOT NULL, turn INTEGER NOT NULL, state TEXT NOT NULL, doc TEXT NOT NULL) WITHOUT ROWID",
+	);
+	sql.exec("INSERT INTO old SELECT tool_call_id, ordinal, turn, state, doc FROM call");
+	sql.exec("DROP TABLE call");
+	sql.exec("ALTER TABLE old RENAME TO call");
+	sql.exec("CREATE INDEX call_by_turn ON call (turn, ordinal)");
+}
+
 const tablesOf = (run_id: string): Promise<string[]> =>
 	runInDurableObject(env.AGENT_RUN.getByName(run_id), (_object, state) =>
 		state.storage.sql
@@ -96,6 +107,7 @@ it("keeps calls, evidence, events and the audit of a run from before the log had
 	// As if nothing had reached D1 yet: what the flush reads comes from storage.
 	await runInDurableObject(env.AGENT_RUN.getByName(run_id), (_object, state) => {
 		ofOld(state.storage.sql, run_id);
+		callsOfOld(state.storage.sql);
 		state.storage.sql.exec("UPDATE flushed SET seq = 0");
 	});
 	await env.DB.prepare("DELETE FROM audit WHERE run_id = ?").bind(run_id).run();

@@ -1,0 +1,44 @@
+/** The log in a run's storage, a row for each step: what reads it gets entry by entry, and never more than memory holds. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it } from "vitest";
+import type { LogRow } from "#core/run/effect.ts";
+import { PackedRows } from "#objects/agent-run/packed-rows.ts";
+import { RunLog } from "#objects/agent-run/run-log.ts";
+
+/** Runs with a log of its own in an empty object's storage. */
+const withLog = (name: string, work: (log: RunLog) => void): Promise<void> =>
+	runInDurableObject(env.AGENT_RUN.getByName(name), (_object, { storage: { sql } }) => {
+		sql.exec("CREATE TABLE step (seq INTEGER PRIMARY KEY, doc TEXT NOT NULL)");
+		sql.exec(
+			"CREATE TABLE body (owner TEXT NOT NULL, part INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (owner, part))",
+		);
+		work(new RunLog(sql, new PackedRows(sql)));
+	});
+const entry = (seq: number, data: object, audit: object | null = null) =>
+	({ seq, at: "2026-11-30", event: "call.state", data, audit }) as unknown as LogRow;
+
+it("is read on from every number, within a step and past the end", () =>
+	withLog("run_log_resume", (log) => {
+		let seq = 0;
+		for (let step = 0; step < 130; step++)
+			log.write(Array.from({ length: step % 4 }, () => entry(++seq, { n: seq, seq: "own", at: "own" })));
+		const all = [...log.after(0)];
+		expect(all.map((row) => row.seq)).toEqual(Array.from({ length: seq }, (_, n) => n + 1));
+		expect(all[5]?.data).toEqual({ n: 6, seq: "own", at: "own" });
+		for (let from = 0; from <= seq + 1; from++) expect([...log.after(from)]).toEqual(all.slice(from));
+	}));
+
+it("hands a flush no more text at once than memory holds", () =>
+	withLog("run_log_long", (log) => {
+		const long = { input: "x".repeat(262_000) };
+		for (let seq = 1; seq <= 60; seq++) log.write([entry(seq, long, long)]);
+		const told: number[] = [];
+		for (let from: number | null = 0; from !== null; ) {
+			const { rows, to }: ReturnType<RunLog["audited"]> = log.audited(from, 500);
+			expect(JSON.stringify(rows).length).toBeLessThan(6_000_000);
+			told.push(...rows.map(({ seq }) => seq));
+			from = to;
+		}
+		expect(told).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
+	}));
