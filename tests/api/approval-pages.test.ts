@@ -124,6 +124,47 @@ describe("deciding", () => {
 		);
 	});
 
+	it("takes every reason that its form calls valid: browsers send line ends as CRLF", async () => {
+		const approval = await pay.pending();
+		const path = await pay.link(approval);
+		const csrf = csrfOf((await call("GET", path)).text);
+		const lines = `${"a\r\n".repeat(511)}ab`;
+		const denied = await submit(path, { decision: "deny", csrf, reason: lines });
+		expect(denied.status).toBe(200);
+		const { decisions } = (await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body;
+		expect(decisions[0].reason).toBe(lines.replaceAll("\r\n", "\n"));
+	});
+
+	it("says what was wrong with a form, and what to do, in two languages", async () => {
+		const path = await pay.link(await pay.pending());
+		const csrf = csrfOf((await call("GET", path)).text);
+		const cases: [Promise<{ status: number; text: string }>, number, string][] = [
+			[
+				submit(path, { decision: "deny", csrf, reason: "x".repeat(1_025) }),
+				422,
+				"The reason has 1025 characters; at most 1024",
+			],
+			[submit(path, { csrf }), 422, "Neither Approve nor Deny"],
+			[submit(path, { decision: "deny", csrf: "x" }), 403, "open the link again"],
+			[submit(path, { decision: "deny" }), 403, "open the link again"],
+			[call("POST", path, { decision: "deny", csrf }), 415, "own form"],
+			[submit(path, `csrf=${csrf}&decision=deny&reason=${"x".repeat(1_100_000)}`), 413, "too long"],
+			[submit(path, `csrf=${csrf}&decision=deny&reason=%ff`), 400, "not text"],
+			[
+				submit(`${path}?lang=zh`, { decision: "deny", csrf, reason: "x".repeat(1_025) }),
+				422,
+				"理由有 1025 个字符，最多 1024 个",
+			],
+			[submit(`${path}?lang=zh`, { csrf }), 422, "没有选择“批准”或“拒绝”"],
+		];
+		for (const [asked, status, said] of cases) {
+			const { text, ...answer } = await asked;
+			expect([answer.status, text]).toEqual([status, expect.stringContaining(said)]);
+			expect(text).toMatch(/Nothing was decided|没有作出任何决定/);
+			expect(text).not.toMatch(/in a moment|稍后/);
+		}
+	});
+
 	it("happens once for twenty clicks", async () => {
 		const before = (await pay.ledger()).length;
 		const path = await pay.link(await pay.pending());

@@ -40,7 +40,18 @@ type Words = {
 	readonly missing_title: string;
 	readonly missing: string;
 	readonly trouble_title: string;
-	readonly trouble: string;
+	/** What was wrong, what became of the decision, and what to do. */
+	readonly troubles: {
+		readonly reason_too_long: (length: number, max: number) => string;
+		readonly no_decision: string;
+		readonly not_this_page: string;
+		readonly forbidden: string;
+		readonly media_type: string;
+		readonly not_text: string;
+		readonly too_large: string;
+		readonly later: string;
+		readonly unknown: string;
+	};
 	readonly mail_subject: string;
 	readonly mail_intro: string;
 	readonly mail_open: string;
@@ -93,7 +104,24 @@ const en: Words = {
 	missing_title: "No such link",
 	missing: "The address is incomplete or was never valid.",
 	trouble_title: "That did not work",
-	trouble: "Nothing was decided. Go back and try again in a moment.",
+	troubles: {
+		reason_too_long: (length, max) =>
+			`The reason has ${length} characters; at most ${max} are taken. Nothing was decided. Go back, shorten it and send it again.`,
+		no_decision:
+			"Neither Approve nor Deny was chosen, or both were. Nothing was decided. Go back and press one of the two buttons.",
+		not_this_page:
+			"The form was not sent from this link's page. Nothing was decided. Close this page, open the link again from the message and decide there.",
+		forbidden:
+			"This link may not decide: it only shows the request, or you are not an approver of this call any more. Nothing was decided. Ask whoever sent it.",
+		media_type:
+			"What was sent is not this page's own form. Nothing was decided. Open the link in a browser and use its buttons.",
+		not_text:
+			"What was sent is incomplete or not text in UTF-8. Nothing was decided. Open the link again and write the reason anew.",
+		too_large: "What was sent is too long. Nothing was decided. Go back, shorten the reason and send it again.",
+		later: "The service cannot be reached right now. Nothing was decided. Go back and try again in a moment.",
+		unknown:
+			"The connection to the run was lost, so it is not known whether your decision arrived. Open the link again in a moment: while it still asks, nothing was decided.",
+	},
 	mail_subject: "Approval requested",
 	mail_intro: "An agent asks to make a tool call and needs your decision. Nothing has run yet.",
 	mail_open: "Read exactly what would run, and decide on the page (opening it decides nothing):",
@@ -146,7 +174,18 @@ const zh: Words = {
 	missing_title: "链接不存在",
 	missing: "地址不完整或从未有效。",
 	trouble_title: "操作未成功",
-	trouble: "没有作出任何决定。请返回稍后重试。",
+	troubles: {
+		reason_too_long: (length, max) =>
+			`理由有 ${length} 个字符，最多 ${max} 个。没有作出任何决定。请返回缩短理由后重新提交。`,
+		no_decision: "没有选择“批准”或“拒绝”，或两者都选了。没有作出任何决定。请返回并点击其中一个按钮。",
+		not_this_page: "提交的表单不是来自此链接的页面。没有作出任何决定。请关闭本页，从消息中重新打开链接后再决定。",
+		forbidden: "此链接不能作出决定：它仅供查看，或您已不再是此调用的审批人。没有作出任何决定。请联系发送者。",
+		media_type: "提交的内容不是本页的表单。没有作出任何决定。请在浏览器中打开链接并使用页面上的按钮。",
+		not_text: "提交的内容不完整，或不是 UTF-8 文本。没有作出任何决定。请重新打开链接并重新填写理由。",
+		too_large: "提交的内容过长。没有作出任何决定。请返回缩短理由后重新提交。",
+		later: "目前无法连接到服务。没有作出任何决定。请返回，稍后重试。",
+		unknown: "与任务的连接中断，无法确定您的决定是否已送达。请稍后重新打开链接：如果页面仍在请求决定，则尚未作出决定。",
+	},
 	mail_subject: "请求审批",
 	mail_intro: "智能体请求执行一次工具调用，需要您的决定。目前尚未执行任何操作。",
 	mail_open: "请打开页面查看将要执行的确切内容并作出决定（打开页面不会作出任何决定）：",
