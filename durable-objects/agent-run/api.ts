@@ -121,7 +121,11 @@ export type LinkView = {
 	readonly csrf: string;
 	readonly view_only: boolean;
 	readonly goal: string;
+	/** Why a superseded approval is that; null of others, and where it is not known. */
+	readonly superseded?: SupersededBy | null;
 };
+/** `cancelled`, `ended`: its run was, or did. `refused`: the call was judged again and is not allowed any more. */
+export type SupersededBy = "edited" | "cancelled" | "ended" | "taken_back" | "budget" | "refused";
 
 export type ExposureView = {
 	readonly turn: number;

@@ -50,7 +50,10 @@ describe("opening", () => {
 		await vi.waitFor(async () => expect((await pay.ledger()).length).toBe(before.length + 1), { timeout: 5_000 });
 
 		for (const again of [await call("GET", path), await submit(path, { decision: "deny", csrf: csrfOf(page.text) })])
-			expect(again.status).toBe(410);
+			expect([again.status, again.text]).toEqual([410, expect.stringContaining("the call was approved")]);
+		// what a used link still says is that, and nothing of the call or of who decided
+		const used = (await call("GET", path)).text;
+		for (const kept of ["pay", "somebody", "approver@", "fine", "<form"]) expect(used).not.toContain(kept);
 		expect((await pay.ledger()).length).toBe(before.length + 1);
 	});
 
@@ -190,8 +193,33 @@ describe("deciding", () => {
 		const late = await submit(path, { decision: "approve", csrf });
 		expect(late.status).toBe(409);
 		expect(late.text).toContain("Outcome: denied");
+		expect(late.text.match(/denied/gi)).toHaveLength(2); // <title> and <h1>
+		expect(late.text).toContain("Your decision came too late");
 		expect(late.text).toContain("no &lt;b&gt;");
 		expect(late.text).not.toContain("<form");
+	});
+
+	it("is not for what became of nothing: the page says which way", async () => {
+		const first = await pay.pending();
+		const gone = await pay.link(first);
+		const csrf = csrfOf((await call("GET", gone)).text);
+		expect((await call("POST", `/v1/runs/${first.run_id}/cancel`, {}, tenant.agent)).status).toBe(200);
+		for (const page of [await call("GET", gone), await submit(gone, { decision: "approve", csrf })]) {
+			expect(page.text).toContain("The run was cancelled. This call was not executed.");
+			expect(page.text).not.toContain("edited");
+		}
+		expect((await call("GET", `${gone}?lang=zh`)).text).toContain("任务已取消，此调用并未执行。");
+
+		const other = await pay.pending();
+		const path = await pay.link(other);
+		const edited = await call(
+			"POST",
+			`/v1/approvals/${other.approval_id}/edit`,
+			{ arguments: { to: "B" } },
+			tenant.approver,
+		);
+		expect(edited.status, edited.text).toBe(200);
+		expect((await call("GET", path)).text).toContain("The arguments were edited");
 	});
 
 	it("is not for a link that only shows", async () => {

@@ -34,13 +34,17 @@ export function Page({ words, title, children }: { words: Words; title: string; 
 	);
 }
 
-/** The request, with the form while it can still be decided through this link. */
-export function ApprovalPage({ view, words }: { view: LinkView; words: Words }): Child {
+/** The request, with the form while it can still be decided through this link. `late`: the reader has just tried to. */
+export function ApprovalPage({ view, words, late }: { view: LinkView; words: Words; late?: boolean }): Child {
 	const { approval } = view;
 	const open = approval.status === "pending";
+	const superseded = view.superseded ?? null;
 	return (
-		<Page words={words} title={open ? words.title : `${words.outcome}: ${words.statuses[approval.status]}`}>
-			{open ? <p class="lead">{words.intro}</p> : <Decisions approval={approval} words={words} />}
+		<Page words={words} title={open ? words.title : `${words.outcome}${words.colon}${words.statuses[approval.status]}`}>
+			{late && !open ? <p class="lead">{words.late}</p> : null}
+			{open ? <p class="lead">{words.intro}</p> : null}
+			{superseded === null ? null : <p class="lead">{words.superseded[superseded]}</p>}
+			<Decisions approval={approval} words={words} />
 			<Call approval={approval} words={words} />
 			<Context view={view} words={words} />
 			{open ? view.view_only ? <p class="lead">{words.view_only}</p> : <Form view={view} words={words} /> : null}
@@ -90,7 +94,9 @@ function Call({ approval, words }: { approval: ApprovalView; words: Words }): Ch
 					<ExactText text={approval.tool_version} words={words} />
 				</span>
 				<span class={`risk ${approval.risk}`}>
-					{words.risk}: {words.risks[approval.risk]}
+					{words.risk}
+					{words.colon}
+					{words.risks[approval.risk]}
 				</span>
 			</p>
 			<h2>{words.arguments}</h2>
@@ -167,26 +173,25 @@ function Form({ view, words }: { view: LinkView; words: Words }): Child {
 	);
 }
 
-function Decisions({ approval, words }: { approval: ApprovalView; words: Words }): Child {
-	return (
+/** Who decided and why. What was decided is in the title; it is said here only where the outcome is another one. */
+function Decisions({ approval: { status, decisions }, words }: { approval: ApprovalView; words: Words }): Child {
+	const agrees = { approve: status === "approved" || status === "consumed", deny: status === "denied" };
+	return decisions.map((one) => (
 		<p class="lead">
-			{words.outcome}: {words.statuses[approval.status]}
-			{approval.decisions.map((one) => (
+			{agrees[one.decision] ? words.decided_by : words.by[one.decision]}
+			{words.colon}
+			<ExactText text={one.by} words={words} /> · {readable(one.at)}
+			{one.reason === null ? null : (
 				<>
 					{" · "}
-					{one.decision === "approve" ? words.statuses.approved : words.statuses.denied}, {words.decided_by}{" "}
-					<ExactText text={one.by} words={words} /> · {readable(one.at)}
-					{one.reason === null ? null : (
-						<>
-							{" · "}
-							{words.reason}: <ExactText text={one.reason} words={words} />
-						</>
-					)}
+					{words.reason}
+					{words.colon}
+					<ExactText text={one.reason} words={words} />
 				</>
-			))}
+			)}
 		</p>
-	);
+	));
 }
 
 /** `2026-11-30 14:05 UTC`: one zone for everybody, named. */
-const readable = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")} UTC`;
+export const readable = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")} UTC`;

@@ -12,7 +12,7 @@ import { readBytes } from "../middleware/read-body.ts";
 import { type Ctx, noun } from "../noun.ts";
 import { ApiProblem, notFound, problem } from "../problem.ts";
 import { askRun } from "../run-object.ts";
-import { ApprovalPage, DecidedPage, MessagePage } from "./approval-page.tsx";
+import { ApprovalPage, DecidedPage, MessagePage, readable } from "./approval-page.tsx";
 import { STYLE_SOURCE } from "./style.ts";
 import { languageOf, type Words, wordsFor } from "./words.ts";
 
@@ -44,10 +44,10 @@ pages.post(
 				const approval = await askRun(c.env, run_id, "write", (run) => run.decideLink({ v: 1, token, ...form }));
 				return page(c, <DecidedPage approval={approval} decision={form.decision} words={words} />, 200);
 			} catch (error) {
-				if (!(error instanceof ApiProblem) || error.code !== "already_decided") throw error;
-				// somebody else was first: show what they decided
+				if (!(error instanceof ApiProblem) || error.status !== 409) throw error;
+				// somebody else was first, or the call is not to be made any more: show what became of it
 				const view = await askRun(c.env, run_id, "read", (run) => run.openLink({ v: 1, token }));
-				return page(c, <ApprovalPage view={view} words={words} />, 409);
+				return page(c, <ApprovalPage view={view} words={words} late />, 409);
 			}
 		}),
 );
@@ -115,6 +115,11 @@ async function asPage(c: OfLink, render: (words: Words) => Promise<Response>): P
 		if (status === undefined) throw error;
 		if (status === 404)
 			return page(c, <MessagePage title={words.missing_title} text={words.missing} words={words} />, 404);
+		const { decision, decided_at } = (error instanceof ApiProblem && error.more.extra) || {};
+		if (status === 410 && (decision === "approve" || decision === "deny")) {
+			const when = words.used(readable(String(decided_at)));
+			return page(c, <MessagePage title={words.used_title[decision]} text={when} words={words} />, 410);
+		}
 		if (status === 410 || status === 409)
 			return page(c, <MessagePage title={words.gone_title} text={words.gone} words={words} />, 410);
 		return page(c, <MessagePage title={words.trouble_title} text={trouble(c, error, words)} words={words} />, status);

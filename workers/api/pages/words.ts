@@ -1,4 +1,6 @@
 /** The words of pages and mails, in English and Chinese. What a planner or tool wrote is never translated. */
+import type { SupersededBy } from "#objects/agent-run/api.ts";
+
 type Words = {
 	readonly lang: string;
 	readonly title: string;
@@ -33,10 +35,18 @@ type Words = {
 	>;
 	readonly outcome: string;
 	readonly decided_by: string;
+	/** Where the outcome is not what was decided. */
+	readonly by: Readonly<Record<"approve" | "deny", string>>;
+	/** What became of a superseded approval. */
+	readonly superseded: Readonly<Record<SupersededBy, string>>;
+	readonly late: string;
+	readonly colon: string;
 	readonly thanks_approve: string;
 	readonly thanks_deny: string;
 	readonly gone_title: string;
 	readonly gone: string;
+	readonly used_title: Readonly<Record<"approve" | "deny", string>>;
+	readonly used: (when: string) => string;
 	readonly missing_title: string;
 	readonly missing: string;
 	readonly trouble_title: string;
@@ -92,15 +102,28 @@ const en: Words = {
 		approved: "approved",
 		denied: "denied",
 		expired: "expired",
-		superseded: "replaced by an edited call",
-		consumed: "approved and executed",
+		superseded: "not needed any more",
+		consumed: "approved, and the call was started",
 	},
 	outcome: "Outcome",
-	decided_by: "decided by",
+	decided_by: "Decided by",
+	by: { approve: "Approved by", deny: "Denied by" },
+	superseded: {
+		edited: "The arguments were edited, so another call took this one's place. This call was not executed.",
+		cancelled: "The run was cancelled. This call was not executed.",
+		ended: "The run ended before this call was started. It was not executed.",
+		taken_back: "The call was taken back. It was not executed.",
+		budget: "The run has used what it may use. This call was not executed.",
+		refused: "The call was judged again before its start and is not allowed any more. It was not executed.",
+	},
+	late: "Your decision came too late and was not taken.",
+	colon: ": ",
 	thanks_approve: "You approved this call.",
 	thanks_deny: "You denied this call.",
 	gone_title: "This link was used or has expired",
 	gone: "Ask whoever sent it for a new one. Nothing was changed now.",
+	used_title: { approve: "This link was used: the call was approved", deny: "This link was used: the call was denied" },
+	used: (when) => `That was decided on ${when}. Nothing was changed now.`,
 	missing_title: "No such link",
 	missing: "The address is incomplete or was never valid.",
 	trouble_title: "That did not work",
@@ -162,15 +185,28 @@ const zh: Words = {
 		approved: "已批准",
 		denied: "已拒绝",
 		expired: "已过期",
-		superseded: "已被修改后的调用取代",
-		consumed: "已批准并执行",
+		superseded: "不再需要",
+		consumed: "已批准，调用已开始执行",
 	},
 	outcome: "结果",
 	decided_by: "决定人",
+	by: { approve: "批准人", deny: "拒绝人" },
+	superseded: {
+		edited: "参数已被修改，此调用由另一次调用取代，并未执行。",
+		cancelled: "任务已取消，此调用并未执行。",
+		ended: "任务在此调用开始之前已结束，此调用并未执行。",
+		taken_back: "此调用已被撤回，并未执行。",
+		budget: "任务已用完允许的额度，此调用并未执行。",
+		refused: "此调用在开始前被重新评估，已不再允许，并未执行。",
+	},
+	late: "您的决定来得太晚，没有被采纳。",
+	colon: "：",
 	thanks_approve: "您已批准此调用。",
 	thanks_deny: "您已拒绝此调用。",
 	gone_title: "此链接已使用或已过期",
 	gone: "请向发送者索取新的链接。本次没有更改任何内容。",
+	used_title: { approve: "此链接已使用：调用已获批准", deny: "此链接已使用：调用已被拒绝" },
+	used: (when) => `决定时间：${when}。本次没有更改任何内容。`,
 	missing_title: "链接不存在",
 	missing: "地址不完整或从未有效。",
 	trouble_title: "操作未成功",
