@@ -227,6 +227,8 @@ describe("deciding", () => {
 		const path = await pay.link(approval, { view_only: true });
 		const page = await call("GET", path);
 		expect(page.text).not.toContain("<form");
+		expect(page.text).toContain(`<code>POST /v1/approvals/${approval.approval_id}/decision</code>`);
+		expect(page.text).not.toContain("console");
 		expect((await submit(path, { decision: "approve", csrf: "x" })).status).toBe(403);
 	});
 

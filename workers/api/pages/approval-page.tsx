@@ -47,7 +47,15 @@ export function ApprovalPage({ view, words, late }: { view: LinkView; words: Wor
 			<Decisions approval={approval} words={words} />
 			<Call approval={approval} words={words} />
 			<Context view={view} words={words} />
-			{open ? view.view_only ? <p class="lead">{words.view_only}</p> : <Form view={view} words={words} /> : null}
+			{!open ? null : view.view_only ? (
+				<p class="lead">
+					{words.view_only[0]}
+					<code>{`POST /v1/approvals/${approval.approval_id}/decision`}</code>
+					{words.view_only[1]}
+				</p>
+			) : (
+				<Form view={view} words={words} />
+			)}
 		</Page>
 	);
 }

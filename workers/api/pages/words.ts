@@ -24,7 +24,8 @@ type Words = {
 	readonly reason_hint: string;
 	readonly approve: string;
 	readonly deny: string;
-	readonly view_only: string;
+	/** What stands before and after the API's route. */
+	readonly view_only: readonly [before: string, after: string];
 	readonly once: string;
 	readonly truncated: (shown: number, total: number) => string;
 	readonly spaces: (count: number) => string;
@@ -91,7 +92,7 @@ const en: Words = {
 	reason_hint: "Optional; the agent is told.",
 	approve: "Approve",
 	deny: "Deny",
-	view_only: "This link shows the request only. Decide in the console or through the API.",
+	view_only: ["This link shows the request only. To decide, an approver asks the API: ", "."],
 	once: "This link works once. It approves this one call, not the tool.",
 	truncated: (shown, total) => `${shown} of ${total} characters shown`,
 	spaces: (count) => `${count} spaces`,
@@ -174,7 +175,7 @@ const zh: Words = {
 	reason_hint: "可选，会告知智能体。",
 	approve: "批准",
 	deny: "拒绝",
-	view_only: "此链接仅供查看。请在控制台或通过 API 作出决定。",
+	view_only: ["此链接仅供查看。审批人可通过 API 作出决定：", "。"],
 	once: "此链接只能使用一次，只批准这一次调用，不代表批准该工具。",
 	truncated: (shown, total) => `已显示 ${shown} / ${total} 个字符`,
 	spaces: (count) => `${count} 个空格`,
