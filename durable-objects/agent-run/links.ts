@@ -6,6 +6,7 @@ import { timingSafeEqual } from "node:crypto";
 import { D1AuthorityStore } from "#adapters/d1/d1-authority-store.ts";
 import { deriveKey, hmacSha256, readMasters } from "#adapters/secrets/derive.ts";
 import { checkLinkToken, linkKey, mintLinkToken } from "#adapters/secrets/link-token.ts";
+import type { Summarized } from "#core/approval/summarize.ts";
 import { hex, runPart } from "#core/ids.ts";
 import { invariant } from "#core/invariant.ts";
 import { LINK_TTL_MS } from "#core/limits.ts";
@@ -15,6 +16,7 @@ import { iso } from "#core/run/kit.ts";
 import type { ApprovalRecord, CallRecord } from "#core/run/state.ts";
 import { FINISHED, type RunStatus } from "#core/run/view.ts";
 import type { LinkRequest, LinkView, Problem, Reply, SupersededBy } from "./api.ts";
+import { definition } from "./definitions.ts";
 import { no } from "./replies.ts";
 import type { Runtime } from "./runtime.ts";
 import { sha256 } from "./signing.ts";
@@ -47,7 +49,7 @@ export class Links {
 		approver: Principal,
 		view_only: boolean,
 		request?: LinkRequest,
-	): { token: string; expires_at: string } {
+	): { token: string; expires_at: string; tool: Summarized } {
 		const now = Date.now();
 		const token = this.#token(approval, request?.seed ?? hex(crypto.getRandomValues(new Uint8Array(32))));
 		const expires_at = Math.min(now + LINK_TTL_MS, approval.expires_at_ms);
@@ -55,7 +57,7 @@ export class Links {
 		const asked = request === undefined ? {} : { request: { hash: request.hash, sending_at: now, mailed: false } };
 		const doc: LinkDoc = { approver: { tenant_id, principal_id, kind, name }, expires_at, view_only, ...asked };
 		this.#runtime.store.putLink(sha256(token), approval.approval_id, doc);
-		return { token, expires_at: iso(expires_at) };
+		return { token, expires_at: iso(expires_at), tool: this.#tool(approval) };
 	}
 
 	/** What a request's key stands for already: null when its link is still to be made or mailed. */
@@ -117,9 +119,15 @@ export class Links {
 				csrf: this.#csrf(token, approval),
 				view_only: doc.view_only,
 				goal: run?.goal ?? "",
+				tool: this.#tool(approval),
 				superseded: approval.status === "superseded" ? supersededBy(this.#call(approval), run?.status) : null,
 			},
 		};
+	}
+
+	#tool({ definition_hash }: ApprovalRecord): Summarized {
+		const { name, version, effect, risk } = definition(this.#runtime.store, definition_hash).version.descriptor;
+		return { name, version, effect, risk };
 	}
 
 	#call({ tool_call_id }: ApprovalRecord): CallRecord | undefined {

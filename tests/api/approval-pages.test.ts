@@ -82,6 +82,29 @@ describe("opening", () => {
 		).toEqual(NASTY);
 	});
 
+	it("says beside the buttons that a part is folded, and how much", async () => {
+		const long = await call("GET", await pay.link(await pay.pending(NASTY)));
+		const note = "1 part of the arguments is folded: 4465 characters are not shown";
+		expect(long.text).toMatch(new RegExp(`${note}[^<]*</p><div class="buttons">`));
+		const short = await call("GET", await pay.link(await pay.pending()));
+		expect(short.text).not.toContain("folded");
+	});
+
+	it("says why it asks in words, and fixed parts and punctuation in the reader's language", async () => {
+		const path = await pay.link(await pay.pending(NASTY));
+		const { text } = await call("GET", path);
+		expect(text).toContain("This tool asks before every call.");
+		expect(text).not.toContain("approval:always");
+		const zh = (await call("GET", `${path}?lang=zh`)).text;
+		expect(zh).toContain("此工具每次调用前都需要审批。");
+		expect(zh).toContain("风险：高");
+		expect(zh).toContain("pay 1.0.0（写入，高风险），参数 to：");
+		expect(zh).toContain("<summary>显示全部（已显示 550 / 5015 个字符）</summary>");
+		expect(zh).toContain("参数中有 1 处已折叠，共 4465 个字符未显示");
+		const said = zh.replace(/<style>.*<\/style>/s, "").replaceAll(/<[^>]*>/g, "");
+		expect(said).not.toMatch(/[\u4e00-\u9fff] ?[:,;(]|risk|with /);
+	});
+
 	it("speaks Chinese to who prefers it", async () => {
 		const path = await pay.link(await pay.pending());
 		expect(

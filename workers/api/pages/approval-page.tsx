@@ -6,11 +6,13 @@ import type { Child } from "hono/jsx";
 import type { Json } from "#core/json.ts";
 import type { ApprovalView } from "#core/run/view.ts";
 import type { LinkView } from "#objects/agent-run/api.ts";
-import { ExactJson, ExactText } from "./exact.tsx";
+import { ExactJson, ExactText, foldedIn } from "./exact.tsx";
 import { STYLE } from "./style.ts";
+import { summaryIn } from "./summary-in.ts";
 import type { Words } from "./words.ts";
 
 const HASH_SHOWN_CHARS = 12;
+const TAINT = "taint:";
 
 /** A whole document. */
 export function Page({ words, title, children }: { words: Words; title: string; children?: Child }): Child {
@@ -114,7 +116,7 @@ function Call({ approval, words }: { approval: ApprovalView; words: Words }): Ch
 	);
 }
 
-function Context({ view: { approval, approver, goal }, words }: { view: LinkView; words: Words }): Child {
+function Context({ view: { approval, approver, goal, tool }, words }: { view: LinkView; words: Words }): Child {
 	const text = (one: string) => <ExactText text={one} words={words} />;
 	return (
 		<section class="card">
@@ -124,9 +126,9 @@ function Context({ view: { approval, approver, goal }, words }: { view: LinkView
 				<dt>{words.goal}</dt>
 				<dd>{text(goal)}</dd>
 				<dt>{words.summary}</dt>
-				<dd>{text(approval.summary)}</dd>
+				<dd>{text(summaryIn(words, approval, tool))}</dd>
 				<dt>{words.rules}</dt>
-				<dd>{text(approval.rule_ids.join(", "))}</dd>
+				<dd>{text(approval.rule_ids.map((id) => why(id, words)).join("\n"))}</dd>
 				<dt>{words.expires}</dt>
 				<dd>
 					<time datetime={approval.expires_at}>{readable(approval.expires_at)}</time>
@@ -146,6 +148,11 @@ function Context({ view: { approval, approver, goal }, words }: { view: LinkView
 	);
 }
 
+function why(rule_id: string, { reasons, taint }: Words): string {
+	if (rule_id.startsWith(TAINT)) return taint(rule_id.slice(TAINT.length));
+	return (Object.hasOwn(reasons, rule_id) ? reasons[rule_id] : undefined) ?? rule_id;
+}
+
 function Hash({ text, words }: { text: string; words: Words }): Child {
 	return (
 		<details>
@@ -160,6 +167,7 @@ function Hash({ text, words }: { text: string; words: Words }): Child {
 }
 
 function Form({ view, words }: { view: LinkView; words: Words }): Child {
+	const folded = foldedIn(view.approval.arguments as Json);
 	return (
 		<form method="post" class="card">
 			<input type="hidden" name="csrf" value={view.csrf} />
@@ -168,6 +176,7 @@ function Form({ view, words }: { view: LinkView; words: Words }): Child {
 				{words.reason_hint}
 			</p>
 			<textarea id="reason" name="reason" maxlength={1024} aria-describedby="reason-hint" autocomplete="off" />
+			{folded.parts === 0 ? null : <p class="warn">{words.folded(folded.parts, folded.characters)}</p>}
 			<div class="buttons">
 				<button class="deny" type="submit" name="decision" value="deny">
 					{words.deny}

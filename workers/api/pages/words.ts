@@ -2,7 +2,7 @@
 import type { SupersededBy } from "#objects/agent-run/api.ts";
 
 type Words = {
-	readonly lang: string;
+	readonly lang: "en" | "zh";
 	readonly title: string;
 	readonly intro: string;
 	readonly tool: string;
@@ -19,6 +19,9 @@ type Words = {
 	readonly input_hash: string;
 	readonly definition_hash: string;
 	readonly rules: string;
+	/** Why it asks, by rule; a rule of another version is shown as it is called. */
+	readonly reasons: Readonly<Record<string, string>>;
+	readonly taint: (label: string) => string;
 	readonly approver: string;
 	readonly reason: string;
 	readonly reason_hint: string;
@@ -27,9 +30,9 @@ type Words = {
 	/** What stands before and after the API's route. */
 	readonly view_only: readonly [before: string, after: string];
 	readonly once: string;
-	readonly truncated: (shown: number, total: number) => string;
 	readonly spaces: (count: number) => string;
-	readonly show_all: string;
+	readonly show_all: (shown: number, total: number) => string;
+	readonly folded: (parts: number, characters: number) => string;
 	readonly empty_text: string;
 	readonly statuses: Readonly<
 		Record<"pending" | "approved" | "denied" | "expired" | "superseded" | "consumed", string>
@@ -87,6 +90,14 @@ const en: Words = {
 	input_hash: "Input hash",
 	definition_hash: "Definition hash",
 	rules: "Why it asks",
+	reasons: {
+		"approval:always": "This tool asks before every call.",
+		"approval:when": "The tool's approval rule applies to these arguments.",
+		"approval:when_failed": "The tool's approval rule could not be evaluated, so a person is asked.",
+		"approval:floor_mcp": "Tools of external MCP servers always ask.",
+		"replay:write_asks": "A live replay asks before every call that is not a read.",
+	},
+	taint: (label) => `The arguments have text from a result of ${label}.`,
 	approver: "You decide as",
 	reason: "Reason",
 	reason_hint: "Optional; the agent is told.",
@@ -94,9 +105,10 @@ const en: Words = {
 	deny: "Deny",
 	view_only: ["This link shows the request only. To decide, an approver asks the API: ", "."],
 	once: "This link works once. It approves this one call, not the tool.",
-	truncated: (shown, total) => `${shown} of ${total} characters shown`,
 	spaces: (count) => `${count} spaces`,
-	show_all: "Show all",
+	show_all: (shown, total) => `Show all (${shown} of ${total} characters shown)`,
+	folded: (parts, characters) =>
+		`${parts === 1 ? "1 part of the arguments is" : `${parts} parts of the arguments are`} folded: ${characters} characters are not shown. Read them with “Show all” before you decide.`,
 	empty_text: "(empty text)",
 	statuses: {
 		pending: "waiting for a decision",
@@ -170,6 +182,14 @@ const zh: Words = {
 	input_hash: "输入哈希",
 	definition_hash: "定义哈希",
 	rules: "需要审批的原因",
+	reasons: {
+		"approval:always": "此工具每次调用前都需要审批。",
+		"approval:when": "此工具的审批规则适用于这些参数。",
+		"approval:when_failed": "此工具的审批规则无法求值，因此需要人工决定。",
+		"approval:floor_mcp": "外部 MCP 服务器的工具始终需要审批。",
+		"replay:write_asks": "实时重放时，每次非读取的调用都需要审批。",
+	},
+	taint: (label) => `参数中含有来自 ${label} 结果的文本。`,
 	approver: "审批人",
 	reason: "理由",
 	reason_hint: "可选，会告知智能体。",
@@ -177,9 +197,10 @@ const zh: Words = {
 	deny: "拒绝",
 	view_only: ["此链接仅供查看。审批人可通过 API 作出决定：", "。"],
 	once: "此链接只能使用一次，只批准这一次调用，不代表批准该工具。",
-	truncated: (shown, total) => `已显示 ${shown} / ${total} 个字符`,
 	spaces: (count) => `${count} 个空格`,
-	show_all: "显示全部",
+	show_all: (shown, total) => `显示全部（已显示 ${shown} / ${total} 个字符）`,
+	folded: (parts, characters) =>
+		`参数中有 ${parts} 处已折叠，共 ${characters} 个字符未显示。请先点击“显示全部”阅读，再作决定。`,
 	empty_text: "（空文本）",
 	statuses: {
 		pending: "等待决定",
