@@ -157,6 +157,7 @@ describe("deciding", () => {
 		const lines = `${"a\r\n".repeat(511)}ab`;
 		const denied = await submit(path, { decision: "deny", csrf, reason: lines });
 		expect(denied.status).toBe(200);
+		expect(denied.text).toContain('Reason: <span class="said">a\na\n');
 		const { decisions } = (await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body;
 		expect(decisions[0].reason).toBe(lines.replaceAll("\r\n", "\n"));
 	});

@@ -203,7 +203,9 @@ function Decisions({ approval: { status, decisions }, words }: { approval: Appro
 					{" · "}
 					{words.reason}
 					{words.colon}
-					<ExactText text={one.reason} words={words} />
+					<span class="said">
+						<ExactText text={one.reason} words={words} />
+					</span>
 				</>
 			)}
 		</p>
