@@ -73,6 +73,9 @@ describe("summarize (A19)", () => {
 			'pay 1.0.0 (write, medium risk) with to: "bob", amount: 5',
 		);
 		expect(summarize(descriptor, {})).toContain("no arguments");
+		expect(summarize(descriptor, { to: `b${" ".repeat(9)}`, amount: 5 }, "zh")).toBe(
+			'pay 1.0.0（写入，中风险），参数 to："b[9 个空格]"，amount：5',
+		);
 	});
 	it.each([
 		["a direction override", "acct\u202E1", "\\u{202e}"],

@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { refusal } from "../refusal.ts";
 import { RISKS } from "../registry/descriptor.ts";
+import { LOCALES } from "../registry/explain-words.ts";
 
 export { type Evidence, type EvidenceOutcome, evidence } from "../evidence/record.ts";
 
@@ -177,6 +178,8 @@ export const runView = z.object({
 	tenant_id: z.string(),
 	status: z.enum(RUN_STATUSES),
 	goal: z.string(),
+	/** The language of its hints and notices; only where it is not English. */
+	locale: z.enum(LOCALES).optional(),
 	answer: z.string().nullable(),
 	planner: z.object({
 		kind: z.enum(["openai", "workers_ai", "scripted", "external"]),

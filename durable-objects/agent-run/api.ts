@@ -3,6 +3,7 @@
  * will call an old object. Answers are values; an error is a problem, never a thrown one.
  */
 
+import type { Summarized } from "#core/approval/summarize.ts";
 import type { Condition } from "#core/availability/available.ts";
 import type { Json, JsonObject } from "#core/json.ts";
 import type { WireDecision } from "#core/planner/decision.ts";
@@ -121,7 +122,13 @@ export type LinkView = {
 	readonly csrf: string;
 	readonly view_only: boolean;
 	readonly goal: string;
+	/** Why a superseded approval is that; null of others, and where it is not known. */
+	readonly superseded?: SupersededBy | null;
+	/** For a summary in the reader's language; an object of an earlier version does not say. */
+	readonly tool?: Summarized;
 };
+/** `cancelled`, `ended`: its run was, or did. `refused`: the call was judged again and is not allowed any more. */
+export type SupersededBy = "edited" | "cancelled" | "ended" | "taken_back" | "budget" | "refused";
 
 export type ExposureView = {
 	readonly turn: number;
@@ -183,7 +190,7 @@ export interface AgentRunApi {
 		approver: Caller;
 		view_only: boolean;
 		request?: LinkRequest;
-	}): Promise<Reply<{ token: string; expires_at: string }>>;
+	}): Promise<Reply<{ token: string; expires_at: string; tool?: Summarized }>>;
 	/** What a repeated request for a link gets: that of the first, once its mail was taken; null when there is none. */
 	linkOfRequest(
 		ask: Ask<{ readonly approval_id: string; readonly request: LinkRequest }>,

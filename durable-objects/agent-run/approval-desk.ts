@@ -107,7 +107,7 @@ export class ApprovalDesk {
 		const first = this.#links.open(ask.token);
 		if (!first.ok) return first;
 		if (first.value.doc.view_only)
-			return no(403, "forbidden", "this link only shows the approval; decide it in the console or by the API");
+			return no(403, "forbidden", "this link only shows the approval; decide it by the API");
 		if (!this.#links.formIsOurs(ask.token, ask.csrf, first.value.approval))
 			return no(403, "csrf_failed", "the form was not this page's; open the link again");
 		const by = await this.#links.approver(first.value.doc);

@@ -6,14 +6,17 @@ import { timingSafeEqual } from "node:crypto";
 import { D1AuthorityStore } from "#adapters/d1/d1-authority-store.ts";
 import { deriveKey, hmacSha256, readMasters } from "#adapters/secrets/derive.ts";
 import { checkLinkToken, linkKey, mintLinkToken } from "#adapters/secrets/link-token.ts";
+import type { Summarized } from "#core/approval/summarize.ts";
 import { hex, runPart } from "#core/ids.ts";
 import { invariant } from "#core/invariant.ts";
 import { LINK_TTL_MS } from "#core/limits.ts";
 import type { Caller, Principal } from "#core/principal.ts";
 import { approvalView } from "#core/run/draft.ts";
 import { iso } from "#core/run/kit.ts";
-import type { ApprovalRecord } from "#core/run/state.ts";
-import type { LinkRequest, LinkView, Reply } from "./api.ts";
+import type { ApprovalRecord, CallRecord } from "#core/run/state.ts";
+import { FINISHED, type RunStatus } from "#core/run/view.ts";
+import type { LinkRequest, LinkView, Problem, Reply, SupersededBy } from "./api.ts";
+import { definition } from "./definitions.ts";
 import { no } from "./replies.ts";
 import type { Runtime } from "./runtime.ts";
 import { sha256 } from "./signing.ts";
@@ -46,7 +49,7 @@ export class Links {
 		approver: Principal,
 		view_only: boolean,
 		request?: LinkRequest,
-	): { token: string; expires_at: string } {
+	): { token: string; expires_at: string; tool: Summarized } {
 		const now = Date.now();
 		const token = this.#token(approval, request?.seed ?? hex(crypto.getRandomValues(new Uint8Array(32))));
 		const expires_at = Math.min(now + LINK_TTL_MS, approval.expires_at_ms);
@@ -54,7 +57,7 @@ export class Links {
 		const asked = request === undefined ? {} : { request: { hash: request.hash, sending_at: now, mailed: false } };
 		const doc: LinkDoc = { approver: { tenant_id, principal_id, kind, name }, expires_at, view_only, ...asked };
 		this.#runtime.store.putLink(sha256(token), approval.approval_id, doc);
-		return { token, expires_at: iso(expires_at) };
+		return { token, expires_at: iso(expires_at), tool: this.#tool(approval) };
 	}
 
 	/** What a request's key stands for already: null when its link is still to be made or mailed. */
@@ -98,8 +101,8 @@ export class Links {
 		const approval =
 			link === undefined ? undefined : (state.approvals.get(link.approval_id) ?? store.approval(link.approval_id));
 		if (link === undefined || approval === undefined) return no(404, "not_found", "there is no such link");
-		if (link.used_at !== null) return no(410, "link_used", "this link has been used already");
 		if (link.doc.expires_at <= Date.now()) return no(410, "link_expired", "this link has expired; ask for a new one");
+		if (link.used_at !== null) return used(approval);
 		return { ok: true, value: { token_hash, doc: link.doc, approval } };
 	}
 
@@ -107,7 +110,7 @@ export class Links {
 		const opened = this.open(token);
 		if (!opened.ok) return opened;
 		const { approval, doc } = opened.value;
-		const goal = this.#runtime.state?.run.goal ?? "";
+		const run = this.#runtime.state?.run;
 		return {
 			ok: true,
 			value: {
@@ -115,9 +118,20 @@ export class Links {
 				approver: doc.approver.name,
 				csrf: this.#csrf(token, approval),
 				view_only: doc.view_only,
-				goal,
+				goal: run?.goal ?? "",
+				tool: this.#tool(approval),
+				superseded: approval.status === "superseded" ? supersededBy(this.#call(approval), run?.status) : null,
 			},
 		};
+	}
+
+	#tool({ definition_hash }: ApprovalRecord): Summarized {
+		const { name, version, effect, risk } = definition(this.#runtime.store, definition_hash).version.descriptor;
+		return { name, version, effect, risk };
+	}
+
+	#call({ tool_call_id }: ApprovalRecord): CallRecord | undefined {
+		return this.#runtime.state?.calls.get(tool_call_id) ?? this.#runtime.store.call(tool_call_id);
 	}
 
 	/** The form must come from the page of this very link. */
@@ -141,5 +155,25 @@ export class Links {
 
 	#linkKey(): Uint8Array {
 		return linkKey(readMasters(this.#env.BELAY_MASTER_SECRET)[0]);
+	}
+}
+
+/** A link that was used decides nothing and shows no call; until it expires it still says what was decided, and when. */
+function used({ decisions }: ApprovalRecord): { readonly ok: false; readonly problem: Problem } {
+	const last = decisions.at(-1);
+	const told = last === undefined ? {} : { extra: { decision: last.decision, decided_at: last.at } };
+	return { ok: false, problem: { ...no(410, "link_used", "this link has been used already").problem, ...told } };
+}
+
+function supersededBy(call: CallRecord | undefined, status: RunStatus = "planning"): SupersededBy | null {
+	if (call === undefined) return null;
+	if (call.superseded_by !== null) return "edited";
+	switch (call.refusal?.reason ?? call.error?.code) {
+		case "run_cancelled":
+			return status === "cancelled" ? "cancelled" : FINISHED.has(status) ? "ended" : "taken_back";
+		case "budget_exhausted":
+			return "budget";
+		default:
+			return "refused";
 	}
 }

@@ -26,6 +26,7 @@ export function runView(
 		tenant_id: run.tenant_id,
 		status: run.status,
 		goal: run.goal,
+		...(run.locale === undefined ? {} : { locale: run.locale }),
 		answer: run.answer,
 		planner: run.planner,
 		...(run.replay === undefined ? {} : { replay: { run_id: run.replay.run_id, mode: run.replay.mode } }),

@@ -50,7 +50,10 @@ describe("opening", () => {
 		await vi.waitFor(async () => expect((await pay.ledger()).length).toBe(before.length + 1), { timeout: 5_000 });
 
 		for (const again of [await call("GET", path), await submit(path, { decision: "deny", csrf: csrfOf(page.text) })])
-			expect(again.status).toBe(410);
+			expect([again.status, again.text]).toEqual([410, expect.stringContaining("the call was approved")]);
+		// what a used link still says is that, and nothing of the call or of who decided
+		const used = (await call("GET", path)).text;
+		for (const kept of ["pay", "somebody", "approver@", "fine", "<form"]) expect(used).not.toContain(kept);
 		expect((await pay.ledger()).length).toBe(before.length + 1);
 	});
 
@@ -77,6 +80,29 @@ describe("opening", () => {
 		expect(
 			(await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body.arguments,
 		).toEqual(NASTY);
+	});
+
+	it("says beside the buttons that a part is folded, and how much", async () => {
+		const long = await call("GET", await pay.link(await pay.pending(NASTY)));
+		const note = "1 part of the arguments is folded: 4465 characters are not shown";
+		expect(long.text).toMatch(new RegExp(`${note}[^<]*</p><div class="buttons">`));
+		const short = await call("GET", await pay.link(await pay.pending()));
+		expect(short.text).not.toContain("folded");
+	});
+
+	it("says why it asks in words, and fixed parts and punctuation in the reader's language", async () => {
+		const path = await pay.link(await pay.pending(NASTY));
+		const { text } = await call("GET", path);
+		expect(text).toContain("This tool asks before every call.");
+		expect(text).not.toContain("approval:always");
+		const zh = (await call("GET", `${path}?lang=zh`)).text;
+		expect(zh).toContain("此工具每次调用前都需要审批。");
+		expect(zh).toContain("风险：高");
+		expect(zh).toContain("pay 1.0.0（写入，高风险），参数 to：");
+		expect(zh).toContain("<summary>显示全部（已显示 550 / 5015 个字符）</summary>");
+		expect(zh).toContain("参数中有 1 处已折叠，共 4465 个字符未显示");
+		const said = zh.replace(/<style>.*<\/style>/s, "").replaceAll(/<[^>]*>/g, "");
+		expect(said).not.toMatch(/[\u4e00-\u9fff] ?[:,;(]|risk|with /);
 	});
 
 	it("speaks Chinese to who prefers it", async () => {
@@ -124,6 +150,48 @@ describe("deciding", () => {
 		);
 	});
 
+	it("takes every reason that its form calls valid: browsers send line ends as CRLF", async () => {
+		const approval = await pay.pending();
+		const path = await pay.link(approval);
+		const csrf = csrfOf((await call("GET", path)).text);
+		const lines = `${"a\r\n".repeat(511)}ab`;
+		const denied = await submit(path, { decision: "deny", csrf, reason: lines });
+		expect(denied.status).toBe(200);
+		expect(denied.text).toContain('Reason: <span class="said">a\na\n');
+		const { decisions } = (await call("GET", `/v1/approvals/${approval.approval_id}`, undefined, tenant.operator)).body;
+		expect(decisions[0].reason).toBe(lines.replaceAll("\r\n", "\n"));
+	});
+
+	it("says what was wrong with a form, and what to do, in two languages", async () => {
+		const path = await pay.link(await pay.pending());
+		const csrf = csrfOf((await call("GET", path)).text);
+		const cases: [Promise<{ status: number; text: string }>, number, string][] = [
+			[
+				submit(path, { decision: "deny", csrf, reason: "x".repeat(1_025) }),
+				422,
+				"The reason has 1025 characters; at most 1024",
+			],
+			[submit(path, { csrf }), 422, "Neither Approve nor Deny"],
+			[submit(path, { decision: "deny", csrf: "x" }), 403, "open the link again"],
+			[submit(path, { decision: "deny" }), 403, "open the link again"],
+			[call("POST", path, { decision: "deny", csrf }), 415, "own form"],
+			[submit(path, `csrf=${csrf}&decision=deny&reason=${"x".repeat(1_100_000)}`), 413, "too long"],
+			[submit(path, `csrf=${csrf}&decision=deny&reason=%ff`), 400, "not text"],
+			[
+				submit(`${path}?lang=zh`, { decision: "deny", csrf, reason: "x".repeat(1_025) }),
+				422,
+				"理由有 1025 个字符，最多 1024 个",
+			],
+			[submit(`${path}?lang=zh`, { csrf }), 422, "没有选择“批准”或“拒绝”"],
+		];
+		for (const [asked, status, said] of cases) {
+			const { text, ...answer } = await asked;
+			expect([answer.status, text]).toEqual([status, expect.stringContaining(said)]);
+			expect(text).toMatch(/Nothing was decided|没有作出任何决定/);
+			expect(text).not.toMatch(/in a moment|稍后/);
+		}
+	});
+
 	it("happens once for twenty clicks", async () => {
 		const before = (await pay.ledger()).length;
 		const path = await pay.link(await pay.pending());
@@ -149,8 +217,33 @@ describe("deciding", () => {
 		const late = await submit(path, { decision: "approve", csrf });
 		expect(late.status).toBe(409);
 		expect(late.text).toContain("Outcome: denied");
+		expect(late.text.match(/denied/gi)).toHaveLength(2); // <title> and <h1>
+		expect(late.text).toContain("Your decision came too late");
 		expect(late.text).toContain("no &lt;b&gt;");
 		expect(late.text).not.toContain("<form");
+	});
+
+	it("is not for what became of nothing: the page says which way", async () => {
+		const first = await pay.pending();
+		const gone = await pay.link(first);
+		const csrf = csrfOf((await call("GET", gone)).text);
+		expect((await call("POST", `/v1/runs/${first.run_id}/cancel`, {}, tenant.agent)).status).toBe(200);
+		for (const page of [await call("GET", gone), await submit(gone, { decision: "approve", csrf })]) {
+			expect(page.text).toContain("The run was cancelled. This call was not executed.");
+			expect(page.text).not.toContain("edited");
+		}
+		expect((await call("GET", `${gone}?lang=zh`)).text).toContain("任务已取消，此调用并未执行。");
+
+		const other = await pay.pending();
+		const path = await pay.link(other);
+		const edited = await call(
+			"POST",
+			`/v1/approvals/${other.approval_id}/edit`,
+			{ arguments: { to: "B" } },
+			tenant.approver,
+		);
+		expect(edited.status, edited.text).toBe(200);
+		expect((await call("GET", path)).text).toContain("The arguments were edited");
 	});
 
 	it("is not for a link that only shows", async () => {
@@ -158,6 +251,8 @@ describe("deciding", () => {
 		const path = await pay.link(approval, { view_only: true });
 		const page = await call("GET", path);
 		expect(page.text).not.toContain("<form");
+		expect(page.text).toContain(`<code>POST /v1/approvals/${approval.approval_id}/decision</code>`);
+		expect(page.text).not.toContain("console");
 		expect((await submit(path, { decision: "approve", csrf: "x" })).status).toBe(403);
 	});
 

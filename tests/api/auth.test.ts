@@ -9,8 +9,9 @@ beforeAll(async () => {
 	tenant = await seedTenant();
 });
 
-/** Decision 25, and nothing else. */
+/** Decision 25 and the way to its page, and nothing else. */
 const PUBLIC = [
+	"GET /",
 	"GET /healthz",
 	"GET /openapi.json",
 	"GET /docs",

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { app, routes } from "../../workers/api/app.ts";
 import { PROBLEMS } from "../../workers/api/problem.ts";
-import { call, pluck } from "../support/client.ts";
+import { call, pluck, send } from "../support/client.ts";
 
 describe("openapi.json", () => {
 	it("is OpenAPI 3.1 with every route, once", async () => {
@@ -85,6 +85,14 @@ describe("what else is public", () => {
 		for (const { path } of routes) expect(text).toContain(`<code>${path}</code>`);
 		for (const code of Object.keys(PROBLEMS)) expect(text).toContain(`id="problem-${code}"`);
 		expect(text).not.toMatch(/<script|src=|@import|url\(/);
+		expect(text).not.toContain("`");
+	});
+
+	it("/ leads to /docs", async () => {
+		const { status, headers } = await send(new Request("https://belay.test/", { redirect: "manual" }));
+		expect([status, headers.get("location")]).toEqual([302, "/docs"]);
+		const other = await call("POST", "/", {});
+		expect([other.status, other.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 	});
 
 	it("/healthz answers", async () => {

@@ -57,16 +57,14 @@ describe("evidence", () => {
 });
 
 describe("a page", () => {
-	const large = (seq: number) => ({ seq, data: { seq, input: "x".repeat(EVIDENCE_PAGE_MAX_CHARS / 3) } });
-	const store = {
-		log: (after: number, limit: number) =>
-			[1, 2, 3, 4, 5, 6, 7]
-				.filter((seq) => seq > after)
-				.slice(0, limit)
-				.map(large),
-	} as unknown as RunStore;
+	const storeOf = (...records: readonly { seq: number; input: string }[]): RunStore => {
+		const entries = records.map((data) => ({ event: "evidence.recorded", seq: data.seq, data }));
+		return { log: { after: (from: number) => entries.filter(({ seq }) => seq > from) } } as unknown as RunStore;
+	};
 
 	it("ends where its text would be too long for one message, and never holds none", () => {
+		const input = "x".repeat(EVIDENCE_PAGE_MAX_CHARS / 3);
+		const store = storeOf(...[1, 2, 3, 4, 5, 6, 7].map((seq) => ({ seq, input })));
 		const seqs: number[][] = [];
 		for (let at: number | null = 0; at !== null; ) {
 			const { data, next_seq }: EvidencePage = evidencePage(store, at, 100);
@@ -74,7 +72,7 @@ describe("a page", () => {
 			at = next_seq;
 		}
 		expect(seqs).toEqual([[1, 2], [3, 4], [5, 6], [7]]);
-		const huge = { log: () => [{ data: { seq: 1, input: "x".repeat(2 * EVIDENCE_PAGE_MAX_CHARS) } }] };
-		expect(evidencePage(huge as unknown as RunStore, 0, 100).data).toHaveLength(1);
+		const huge = storeOf({ seq: 1, input: "x".repeat(2 * EVIDENCE_PAGE_MAX_CHARS) });
+		expect(evidencePage(huge, 0, 100).data).toHaveLength(1);
 	});
 });

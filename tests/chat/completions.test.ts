@@ -126,6 +126,20 @@ describe("a completion", () => {
 });
 
 describe("an approval", () => {
+	it("is announced in the run's language", async () => {
+		const model = await scriptModel(calls("pay", { to: "A" }), calls("pay", { to: "B" }));
+		const openai = client(tenant.operator);
+		const asked = await openai.chat.completions.create({ model, messages: [user("给 A 付款")] }).withResponse();
+		const notice = asked.data.choices[0]?.message.content ?? "";
+		expect(notice).toBe("有审批待处理：需要有人对 `pay` 作出决定后才会执行。请用指明此任务的请求再次询问。");
+		// the run's own word counts before its goal's script
+		const body = { goal: "pay A", locale: "zh", planner: { kind: "openai", model } };
+		const { run_id } = (await call("POST", "/v1/runs", body, tenant.operator, { prefer: "wait=10" })).body;
+		const named = { model, messages: [user("pay A")], metadata: { belay_run_id: run_id } };
+		expect((await openai.chat.completions.create(named)).choices[0]?.message.content).toBe(notice);
+		expect(await runOf(run_id)).toMatchObject({ locale: "zh" });
+	});
+
 	it("ends the turn with words and no link; naming the run goes on with it, its hidden calls intact", async () => {
 		const model = await scriptModel(calls("pay", { to: "A", amount: 1 }), says("paid"), says("it is done"));
 		const openai = client(tenant.operator);

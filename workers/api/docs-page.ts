@@ -19,7 +19,7 @@ export function docsPage(routes: readonly RouteEntry[]): string {
 	);
 	const problems = Object.entries(PROBLEMS).map(
 		([code, [status, title]]) =>
-			html`<tr id="problem-${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}</td></tr>`,
+			html`<tr id="problem-${code}"><td><code>${code}</code></td><td>${status}</td><td>${prose(title)}</td></tr>`,
 	);
 	return String(html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Belay API</title>
@@ -38,5 +38,10 @@ ${sections}
 
 function row(route: RouteEntry) {
 	return html`<tr><td><span class="method">${route.method}</span> <code>${route.path}</code></td>
-		<td>${route.summary}<br><span class="soft">${accessText(route.access)}</span></td></tr>`;
+		<td>${prose(route.summary)}<br><span class="soft">${prose(accessText(route.access))}</span></td></tr>`;
+}
+
+/** What stands between backticks is code. */
+function prose(text: string) {
+	return text.split("`").map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part));
 }

@@ -69,7 +69,7 @@ export function noun(prefix: string, tag: string) {
 			spec: RouteSpec<B, Q>,
 			handler: Handler<P, B, Q>,
 		): void => {
-			routes.push({ ...spec, method, path: path === "/" ? prefix : `${prefix}${path}`, tag });
+			routes.push({ ...spec, method, path: path === "/" ? prefix || "/" : `${prefix}${path}`, tag });
 			app.on(method, path, async (c) => {
 				if (spec.access.who !== "public") {
 					const caller = await authenticate(c);

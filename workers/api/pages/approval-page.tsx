@@ -6,11 +6,13 @@ import type { Child } from "hono/jsx";
 import type { Json } from "#core/json.ts";
 import type { ApprovalView } from "#core/run/view.ts";
 import type { LinkView } from "#objects/agent-run/api.ts";
-import { ExactJson, ExactText } from "./exact.tsx";
+import { ExactJson, ExactText, foldedIn } from "./exact.tsx";
 import { STYLE } from "./style.ts";
+import { summaryIn } from "./summary-in.ts";
 import type { Words } from "./words.ts";
 
 const HASH_SHOWN_CHARS = 12;
+const TAINT = "taint:";
 
 /** A whole document. */
 export function Page({ words, title, children }: { words: Words; title: string; children?: Child }): Child {
@@ -34,16 +36,28 @@ export function Page({ words, title, children }: { words: Words; title: string; 
 	);
 }
 
-/** The request, with the form while it can still be decided through this link. */
-export function ApprovalPage({ view, words }: { view: LinkView; words: Words }): Child {
+/** The request, with the form while it can still be decided through this link. `late`: the reader has just tried to. */
+export function ApprovalPage({ view, words, late }: { view: LinkView; words: Words; late?: boolean }): Child {
 	const { approval } = view;
 	const open = approval.status === "pending";
+	const superseded = view.superseded ?? null;
 	return (
-		<Page words={words} title={open ? words.title : `${words.outcome}: ${words.statuses[approval.status]}`}>
-			{open ? <p class="lead">{words.intro}</p> : <Decisions approval={approval} words={words} />}
+		<Page words={words} title={open ? words.title : `${words.outcome}${words.colon}${words.statuses[approval.status]}`}>
+			{late && !open ? <p class="lead">{words.late}</p> : null}
+			{open ? <p class="lead">{words.intro}</p> : null}
+			{superseded === null ? null : <p class="lead">{words.superseded[superseded]}</p>}
+			<Decisions approval={approval} words={words} />
 			<Call approval={approval} words={words} />
 			<Context view={view} words={words} />
-			{open ? view.view_only ? <p class="lead">{words.view_only}</p> : <Form view={view} words={words} /> : null}
+			{!open ? null : view.view_only ? (
+				<p class="lead">
+					{words.view_only[0]}
+					<code>{`POST /v1/approvals/${approval.approval_id}/decision`}</code>
+					{words.view_only[1]}
+				</p>
+			) : (
+				<Form view={view} words={words} />
+			)}
 		</Page>
 	);
 }
@@ -90,7 +104,9 @@ function Call({ approval, words }: { approval: ApprovalView; words: Words }): Ch
 					<ExactText text={approval.tool_version} words={words} />
 				</span>
 				<span class={`risk ${approval.risk}`}>
-					{words.risk}: {words.risks[approval.risk]}
+					{words.risk}
+					{words.colon}
+					{words.risks[approval.risk]}
 				</span>
 			</p>
 			<h2>{words.arguments}</h2>
@@ -100,7 +116,7 @@ function Call({ approval, words }: { approval: ApprovalView; words: Words }): Ch
 	);
 }
 
-function Context({ view: { approval, approver, goal }, words }: { view: LinkView; words: Words }): Child {
+function Context({ view: { approval, approver, goal, tool }, words }: { view: LinkView; words: Words }): Child {
 	const text = (one: string) => <ExactText text={one} words={words} />;
 	return (
 		<section class="card">
@@ -110,9 +126,9 @@ function Context({ view: { approval, approver, goal }, words }: { view: LinkView
 				<dt>{words.goal}</dt>
 				<dd>{text(goal)}</dd>
 				<dt>{words.summary}</dt>
-				<dd>{text(approval.summary)}</dd>
+				<dd>{text(summaryIn(words, approval, tool))}</dd>
 				<dt>{words.rules}</dt>
-				<dd>{text(approval.rule_ids.join(", "))}</dd>
+				<dd>{text(approval.rule_ids.map((id) => why(id, words)).join("\n"))}</dd>
 				<dt>{words.expires}</dt>
 				<dd>
 					<time datetime={approval.expires_at}>{readable(approval.expires_at)}</time>
@@ -132,6 +148,11 @@ function Context({ view: { approval, approver, goal }, words }: { view: LinkView
 	);
 }
 
+function why(rule_id: string, { reasons, taint }: Words): string {
+	if (rule_id.startsWith(TAINT)) return taint(rule_id.slice(TAINT.length));
+	return (Object.hasOwn(reasons, rule_id) ? reasons[rule_id] : undefined) ?? rule_id;
+}
+
 function Hash({ text, words }: { text: string; words: Words }): Child {
 	return (
 		<details>
@@ -146,6 +167,7 @@ function Hash({ text, words }: { text: string; words: Words }): Child {
 }
 
 function Form({ view, words }: { view: LinkView; words: Words }): Child {
+	const folded = foldedIn(view.approval.arguments as Json);
 	return (
 		<form method="post" class="card">
 			<input type="hidden" name="csrf" value={view.csrf} />
@@ -154,6 +176,7 @@ function Form({ view, words }: { view: LinkView; words: Words }): Child {
 				{words.reason_hint}
 			</p>
 			<textarea id="reason" name="reason" maxlength={1024} aria-describedby="reason-hint" autocomplete="off" />
+			{folded.parts === 0 ? null : <p class="warn">{words.folded(folded.parts, folded.characters)}</p>}
 			<div class="buttons">
 				<button class="deny" type="submit" name="decision" value="deny">
 					{words.deny}
@@ -167,26 +190,27 @@ function Form({ view, words }: { view: LinkView; words: Words }): Child {
 	);
 }
 
-function Decisions({ approval, words }: { approval: ApprovalView; words: Words }): Child {
-	return (
+/** Who decided and why. What was decided is in the title; it is said here only where the outcome is another one. */
+function Decisions({ approval: { status, decisions }, words }: { approval: ApprovalView; words: Words }): Child {
+	const agrees = { approve: status === "approved" || status === "consumed", deny: status === "denied" };
+	return decisions.map((one) => (
 		<p class="lead">
-			{words.outcome}: {words.statuses[approval.status]}
-			{approval.decisions.map((one) => (
+			{agrees[one.decision] ? words.decided_by : words.by[one.decision]}
+			{words.colon}
+			<ExactText text={one.by} words={words} /> · {readable(one.at)}
+			{one.reason === null ? null : (
 				<>
 					{" · "}
-					{one.decision === "approve" ? words.statuses.approved : words.statuses.denied}, {words.decided_by}{" "}
-					<ExactText text={one.by} words={words} /> · {readable(one.at)}
-					{one.reason === null ? null : (
-						<>
-							{" · "}
-							{words.reason}: <ExactText text={one.reason} words={words} />
-						</>
-					)}
+					{words.reason}
+					{words.colon}
+					<span class="said">
+						<ExactText text={one.reason} words={words} />
+					</span>
 				</>
-			))}
+			)}
 		</p>
-	);
+	));
 }
 
 /** `2026-11-30 14:05 UTC`: one zone for everybody, named. */
-const readable = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")} UTC`;
+export const readable = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")} UTC`;

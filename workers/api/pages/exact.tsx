@@ -41,6 +41,25 @@ function nodes(value: Json, indent: string, words: Words, after = ""): Child {
 	);
 }
 
+/** How many texts `ExactJson` folds, names included, and how many characters of them are out of sight. */
+export function foldedIn(value: Json): { parts: number; characters: number } {
+	if (typeof value === "string") {
+		const { length } = visible(JSON.stringify(value));
+		return length <= WHOLE_MAX_CHARS
+			? { parts: 0, characters: 0 }
+			: { parts: 1, characters: length - HEAD_CHARS - TAIL_CHARS };
+	}
+	if (typeof value !== "object" || value === null) return { parts: 0, characters: 0 };
+	const inside = Array.isArray(value) ? value : Object.entries(value).flat();
+	return inside.map(foldedIn).reduce(
+		(sum, one) => ({
+			parts: sum.parts + one.parts,
+			characters: sum.characters + one.characters,
+		}),
+		{ parts: 0, characters: 0 },
+	);
+}
+
 /** JSON encodes quotes, backslashes and controls, so a spelled-out `\u202E` cannot be confused with the same six characters. */
 function Quoted({ text, words, after }: { text: string; words: Words; after: string }): Child {
 	return <Cut shown={visible(JSON.stringify(text))} words={words} after={after} />;
@@ -70,9 +89,7 @@ function Cut({ shown, words, after }: { shown: string; words: Words; after: stri
 			<Gaps text={tail} words={words} />
 			{after}
 			<details>
-				<summary>
-					{words.show_all} ({words.truncated(HEAD_CHARS + TAIL_CHARS, shown.length)})
-				</summary>
+				<summary>{words.show_all(HEAD_CHARS + TAIL_CHARS, shown.length)}</summary>
 				<pre tabindex={0}>{shown}</pre>
 			</details>
 		</>

@@ -35,6 +35,8 @@ label{display:block;font-weight:600;margin:0 0 .25rem}
 textarea{width:100%;min-height:4.5rem;padding:.6rem .75rem;border:1px solid var(--line);border-radius:8px;background:var(--code);color:inherit;font:inherit;resize:vertical}
 .buttons{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1rem}
 button{flex:1 1 9rem;min-height:2.9rem;border-radius:8px;border:1px solid transparent;font:inherit;font-weight:600;cursor:pointer;padding:.5rem 1rem}
+.said{white-space:pre-wrap}
+.warn{color:var(--medium);font-weight:600;margin:1rem 0 0}
 .buttons+.note{margin:.85rem 0 0}
 .approve{background:var(--go);color:var(--go-ink)}
 .deny{background:var(--stop);color:var(--stop-ink);border-color:var(--stop-line)}

@@ -64,12 +64,12 @@ export async function sendLink(
 			about: { approval_id, channel: channel.channel_id, approver: approver.principal_id, link_id },
 		},
 		async () => {
-			const { token, expires_at } = await ofRun(c, approval_id, "write", (run) =>
+			const { token, expires_at, tool } = await ofRun(c, approval_id, "write", (run) =>
 				run.issueLink({ v: 1, tenant_id, approval_id, approver, view_only: false, ...(request && { request }) }),
 			);
 			const told = (taken: boolean) =>
 				request && ofRun(c, approval_id, "write", (run) => run.linkMailed({ v: 1, token, taken }));
-			const mail = linkMail({ approval, url: `${base}/a/${token}`, expires_at, locale: channel.locale });
+			const mail = linkMail({ approval, tool, url: `${base}/a/${token}`, expires_at, locale: channel.locale });
 			try {
 				await send(c, address, mail);
 			} catch (error) {

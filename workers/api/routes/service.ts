@@ -1,6 +1,6 @@
 /**
- * What is public without a key (decision 25): liveness, the API's description and the keys that verify evidence. None of
- * it reads a tenant's data. The approval pages are in `pages/`.
+ * What is public without a key (decision 25, and `/`, which leads there): liveness, the API's description and the keys that
+ * verify evidence. None of it reads a tenant's data. The approval pages are in `pages/`.
  */
 import * as z from "zod";
 import { readMasters } from "#adapters/secrets/derive.ts";
@@ -35,6 +35,10 @@ export function service(table: () => readonly RouteEntry[]) {
 			document ??= JSON.stringify(openApi(table()));
 			return c.body(document, 200, { ...CACHED, "content-type": "application/json" });
 		},
+	);
+
+	routes.get("/", { summary: "leads to the API's page, `/docs`", access: open, answers: { 302: null } }, (c) =>
+		c.redirect("/docs", 302),
 	);
 
 	let page: string | undefined;
