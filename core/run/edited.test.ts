@@ -117,7 +117,7 @@ it("an edit that policy does not allow any more is refused with the arguments th
 	const successor = [...run.calls.values()].find((call) => call.refusal?.stage === "policy");
 	expect(successor).toMatchObject({ state: "REFUSED", arguments: { to: "B" } });
 	const { data } = run.log.find(
-		({ event, data: said }) => event === "evidence.recorded" && said["tool_call_id"] === successor?.tool_call_id,
+		({ event, data: { tool_call_id } }) => event === "evidence.recorded" && tool_call_id === successor?.tool_call_id,
 	) ?? { data: {} };
 	expect(data).toMatchObject({ outcome: "refused", input: { to: "B" }, input_hash: successor?.input_hash });
 });
