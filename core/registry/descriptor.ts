@@ -138,7 +138,7 @@ export const toolDescriptor = z.strictObject({
 		.enum(VISIBILITIES)
 		.default("public")
 		.describe(
-			"`public`: offered to planners; `internal`: only for other tools to name; `legacy`: kept for runs that have it",
+			"`public`: offered to planners; `internal`: only for other tools to name; `legacy`: hidden too, kept for older integrations",
 		),
 	effect: z
 		.enum(EFFECTS)
@@ -231,7 +231,9 @@ export const toolDescriptor = z.strictObject({
 		.array(text(256))
 		.max(50)
 		.default([])
-		.describe("tools that it builds on, `tool_id` or `tool_id@major`, e.g. `sales_query@1`; kept and shown, nothing checks it yet"),
+		.describe(
+			"tools that it builds on, `tool_id` or `tool_id@major`, e.g. `sales_query@1`; kept and shown, nothing checks it yet",
+		),
 	fallback: z
 		.union([
 			z.literal("snapshot"),
