@@ -6,7 +6,9 @@ export const PRINCIPAL_KINDS = ["user", "agent", "service"] as const;
 
 /** Contract: Role. Permissions are three-part with wildcards (P2); `tools` names single tools by id. */
 export const role = z.strictObject({
-	name: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
+	name: z
+		.string()
+		.regex(/^[a-z][a-z0-9_]{0,63}$/, "lowercase letters, digits and `_`, a letter first, 64 characters at most"),
 	description: z.string().max(1024).default(""),
 	permissions: z.array(z.string().max(256)).max(200).default([]),
 	tools: z.array(z.string().max(256)).max(1000).default([]),

@@ -13,7 +13,12 @@ export const CHANNEL_KINDS = ["email", "slack", "feishu", "dingtalk", "wecom", "
 export const channel = z.object({
 	channel_id: z.string().regex(/^ch_[A-Za-z0-9_-]{1,64}$/),
 	kind: z.enum(CHANNEL_KINDS),
-	name: z.string().regex(/^(?!ch_)[a-z][a-z0-9_-]{0,63}$/),
+	name: z
+		.string()
+		.regex(
+			/^(?!ch_)[a-z][a-z0-9_-]{0,63}$/,
+			"lowercase letters, digits, `_` and `-`, a letter first, and no `ch_` in front",
+		),
 	url: z.string().max(2048).nullable(),
 	to: z.string().max(320).nullable(),
 	secret: z.string().max(4096).nullable(),

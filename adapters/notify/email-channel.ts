@@ -25,6 +25,12 @@ const ADDRESS = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9
 /** The platform's bound on recipients of one message. */
 const RECIPIENTS_MAX = 50;
 
+/** Whether a channel's `to` is what mail can go to: one address, or several with commas between them. */
+export function areAddresses(to: string): boolean {
+	const all = to.split(",").map((one) => one.trim());
+	return all.length <= RECIPIENTS_MAX && all.every((one) => ADDRESS.test(one));
+}
+
 export async function deliverEmail(channel: Channel, message: Message, deps: EmailDeps): Promise<InvokeOutcome> {
 	const { mail, from } = deps;
 	if (mail === undefined || from === undefined || !ADDRESS.test(from))

@@ -4,8 +4,10 @@
  * by many), no header that would forge the request. Registration calls it; the invoker calls it again before each
  * request, because rules may have become stricter since.
  */
+import type { JsonObject } from "../json.ts";
 import type { FieldError } from "../refusal.ts";
 import type { HttpAuth, Implementation } from "../registry/descriptor.ts";
+import { namesField } from "../registry/relations.ts";
 import { type AddressRules, isExempt, judgeUrl, type ParseUrl } from "./address-guard.ts";
 import { allowsHost, isHostPattern } from "./host-pattern.ts";
 import { readUrlTemplate } from "./url-rules-template.ts";
@@ -16,9 +18,15 @@ export type HttpImplementation = Extract<Implementation, { kind: "http" }>;
 type UrlRuleContext = { readonly rules: AddressRules; readonly parseUrl: ParseUrl };
 
 /** Everything wrong with the implementation, by field (`/implementation/...`); empty when nothing is. */
-export function checkHttpImplementation(implementation: HttpImplementation, context: UrlRuleContext): FieldError[] {
+export function checkHttpImplementation(
+	implementation: HttpImplementation,
+	context: UrlRuleContext,
+	/** Of the arguments, where the placeholders are to be judged, too: at registration. */
+	input_schema?: JsonObject,
+): FieldError[] {
 	const auth = implementation.auth ?? { type: "none" as const };
 	return [
+		...(input_schema === undefined ? [] : checkPlaceholders(implementation.url, input_schema)),
 		...checkUrl(implementation.url, auth, context),
 		...checkHeaders(implementation.headers ?? {}),
 		...checkQuery(implementation.query ?? {}),
@@ -26,6 +34,20 @@ export function checkHttpImplementation(implementation: HttpImplementation, cont
 		...checkAuth(auth, implementation, context),
 		...checkAllowedHosts(implementation, context),
 	];
+}
+
+/** A placeholder that nothing fills would refuse every call, or drop out of the url without a word. */
+function checkPlaceholders(url: string, input_schema: JsonObject): FieldError[] {
+	const unfilled = (readUrlTemplate(url)?.names ?? []).filter((name) => !namesField(input_schema, name));
+	return unfilled.map((name) =>
+		problem(
+			"/implementation/url",
+			"unknown_name",
+			`the placeholder \`{${name}}\` is filled by no argument of \`input_schema\``,
+			"the name of a declared argument",
+			"declare it in `input_schema`, or take it out of the url",
+		),
+	);
 }
 
 function checkUrl(url: string, auth: HttpAuth, context: UrlRuleContext): FieldError[] {

@@ -9,6 +9,11 @@ export function fault(field: string, error: string, expected: string, issue: Iss
 	return { error, field, issue, expected, hint };
 }
 
+const TYPES: Readonly<Record<string, string>> = { record: "an object", object: "an object", int: "a whole number" };
+/** The name of a type as people say it; the checker's own words (`record`, `int`) are nobody else's. */
+export const typeInWords = (name: string): string =>
+	TYPES[name] ?? (/^[aeiou]/.test(name) ? `an ${name}` : `a ${name}`);
+
 type ZodIssue = {
 	readonly code: string;
 	readonly path: readonly PropertyKey[];
@@ -20,6 +25,7 @@ type ZodIssue = {
 export function readIssue(issue: ZodIssue, input: JsonObject): FieldError[] {
 	const field = issue.path.map((part) => `/${pointerSegment(String(part))}`).join("");
 	const details = issue as ZodIssue & { keys?: string[]; expected?: string; values?: unknown[]; errors?: ZodIssue[][] };
+	const typed = details.expected === undefined ? undefined : typeInWords(details.expected);
 	if (issue.code === "unrecognized_keys")
 		return (details.keys ?? []).map((key) =>
 			fault(
@@ -35,7 +41,7 @@ export function readIssue(issue: ZodIssue, input: JsonObject): FieldError[] {
 			fault(
 				field,
 				`\`${field.slice(1)}\` is missing`,
-				String(details.expected ?? details.values?.join(", ") ?? "a value"),
+				String(typed ?? details.values?.join(", ") ?? "a value"),
 				"required_field_missing",
 			),
 		];
@@ -47,9 +53,20 @@ export function readIssue(issue: ZodIssue, input: JsonObject): FieldError[] {
 		too_small: "out_of_range",
 		too_big: "out_of_range",
 	};
-	const expected = details.values?.map(String).join(", ") ?? details.expected ?? "see the descriptor's documentation";
-	return [fault(field, plain(issue.message), String(expected), kinds[issue.code] ?? "schema_violation")];
+	// A pattern's message is what it wants, in words; the checker's own would show the pattern.
+	const form = issue.code === "invalid_format" ? formInWords(issue.message) : undefined;
+	const expected = details.values?.map(String).join(", ") ?? typed ?? form ?? "see docs/tools.md";
+	const said =
+		issue.code === "invalid_type"
+			? `must be ${typed}`
+			: form === undefined
+				? plain(issue.message)
+				: "does not have the expected form";
+	return [fault(field, said, expected, kinds[issue.code] ?? "schema_violation")];
 }
+
+export const formInWords = (message: string): string =>
+	message.startsWith("Invalid ") ? "another form, see /openapi.json" : message;
 
 /** Messages start in lower case and end without a stop. */
 const plain = (message: string): string =>

@@ -11,6 +11,30 @@ const fields = (more: JsonObject): string[] => {
 };
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: "object", properties, ...more });
 
+describe("what a refused descriptor is told", () => {
+	const told = (more: JsonObject) => {
+		const checked = checkDescriptor(sampleDescriptor(more), digest);
+		return checked.ok ? [] : checked.errors;
+	};
+
+	it.each<[JsonObject, string, string]>([
+		[{ timeout_ms: 150.5 }, "/timeout_ms", "a whole number"],
+		[{ output_schema: 5 }, "/output_schema", "an object"],
+		[{ input_schema: "x" }, "/input_schema", "an object"],
+		[{ tool_id: "Pay" }, "/tool_id", "lowercase letters, digits and `_`, a letter first, 64 characters at most"],
+		[{ version: "1.0" }, "/version", "a version `MAJOR.MINOR.PATCH`"],
+	])("%j: in words", (more, field, expected) => {
+		expect(told(more)).toContainEqual(expect.objectContaining({ field, expected }));
+		expect(JSON.stringify(told({ ...more, category: "communication" }))).not.toMatch(
+			/Invalid |nvalid string|\bC5\b|record/,
+		);
+	});
+
+	it("names no case of its own specification", () => {
+		expect(JSON.stringify(told({ category: "communication" }))).not.toContain("C5");
+	});
+});
+
 describe("checkDescriptor", () => {
 	it("fills in the strict defaults (decision 19) and hashes what is stored", () => {
 		const checked = checkDescriptor(sampleDescriptor(), digest);

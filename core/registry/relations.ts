@@ -28,7 +28,7 @@ export function checkRelations(descriptor: ToolDescriptor, errors: FieldError[])
 		errors.push(
 			fault(
 				"/idempotency/mode",
-				"a communication tool must declare its idempotency (C5)",
+				"a communication tool must declare its idempotency",
 				"`natural` or `key`",
 				"schema_violation",
 			),

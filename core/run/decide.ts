@@ -8,9 +8,11 @@ import type { JsonObject } from "../json.ts";
 import { TOOL_TIMEOUT_MIN_MS } from "../limits.ts";
 import { judgeTool, permits } from "../policy/permits.ts";
 import type { Caller } from "../principal.ts";
+import type { FieldError } from "../refusal.ts";
+import type { CompiledTool } from "../registry/compile.ts";
 import { judgeArguments } from "./admit.ts";
 import { advance } from "./advance.ts";
-import type { Draft } from "./draft.ts";
+import { Draft } from "./draft.ts";
 import type { StepProblem } from "./effect.ts";
 import type { ApprovalDecided, ApprovalEdited } from "./event.ts";
 import { evidenceOf } from "./evidence-of.ts";
@@ -158,7 +160,10 @@ export function expire(draft: Draft, approval_id: string, world: World): void {
 	advance(draft, world);
 }
 
-/** A3: edited arguments are a new frozen call with its own hash, judged from the start; the old approval is spent. */
+/**
+ * A3: edited arguments are a new frozen call with its own hash, judged from the start; the old approval is spent. Arguments
+ * that are no valid call of the tool are the editor's to mend: nothing changes. What policy refuses is recorded as put forward.
+ */
 export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem | null {
 	const approval = draft.approvals.get(event.approval_id) ?? event.approval;
 	if (approval === null) return problem(404, "not_found", "no such approval");
@@ -170,7 +175,20 @@ export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem
 	const tool = draft.kit.tool(approval.definition_hash);
 	const note = `${event.by.name} ${EDITED}`;
 	const tool_call_id = toolCallId(draft.part, draft.kit.random);
-	const successor: CallRecord = { ...call, tool_call_id, approval_id: null, input_hash: null, frozen: null, notes: [] };
+	const successor: CallRecord = {
+		...call,
+		tool_call_id,
+		arguments: event.arguments,
+		approval_id: null,
+		input_hash: null,
+		frozen: null,
+		notes: [],
+	};
+	const errors = faults(draft, successor, tool, event);
+	if (errors.length > 0) {
+		const detail = "the arguments are no valid call of the tool; nothing was changed and the approval stays pending";
+		return { ...problem(422, "invalid_request", detail), errors };
+	}
 	draft.checks = event.checks;
 	const judged = judgeArguments(
 		draft,
@@ -195,4 +213,21 @@ export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem
 	}
 	advance(draft, event.world);
 	return null;
+}
+
+/**
+ * What is wrong with the arguments that a person puts forward, as fields of the request. Judged on a copy of which nothing is
+ * kept; told as a person is told, not as a model at its third try. Permission, policy and past denials are not told of here.
+ */
+function faults(draft: Draft, successor: CallRecord, tool: CompiledTool, event: ApprovalEdited): FieldError[] {
+	const { run, exposure, calls, approvals, kit } = draft;
+	const copy = { run: { ...run, planner: { ...run.planner, kind: "external" as const } }, exposure, calls, approvals };
+	// A trial takes nobody's place in a line, and no randomness that names something.
+	const trial = new Draft(copy, { ...kit, random: (n) => new Uint8Array(n), takePlace: () => false });
+	trial.checks = event.checks;
+	const permitted = judgeTool(run.authority, tool.version.descriptor);
+	const { refusal } = judgeArguments(trial, successor, tool, event.arguments, permitted, event.world);
+	draft.unchecked.push(...trial.unchecked);
+	if (refusal?.stage !== "normalize") return [];
+	return refusal.errors.map((error) => ({ ...error, field: `/arguments${error.field}` }));
 }

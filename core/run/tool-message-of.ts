@@ -22,16 +22,49 @@ export function toolMessageInput(call: CallRecord): ToolMessage {
 		case "EXPIRED":
 			return { status: "denied", error: fault(call), ...base };
 		case "AWAITING_APPROVAL":
-			return { status: "awaiting_approval", error: { message: "awaiting approval, not executed" }, ...base };
+			return {
+				status: "awaiting_approval",
+				error: { code: "awaiting_approval", message: "awaiting approval, not executed" },
+				...base,
+			};
+		// The contract's list has no word for these; their code and message say what they wait for.
 		case "AWAITING_CALLER":
-			return { status: "awaiting_approval", error: { message: "with the caller, no answer yet" }, ...base };
+			return { status: "awaiting_approval", error: unfinished("awaiting_caller", withCaller(call)), ...base };
 		case "PENDING":
+			return { status: "awaiting_approval", error: unfinished("in_progress", pendingFor(call)), ...base };
 		case "DISPATCHED":
-		case "RUNNING":
-			return { status: "awaiting_approval", error: { message: "on its way, no result yet" }, ...base };
+		case "RUNNING": {
+			const since = call.attempts.at(-1)?.started_at;
+			const message = `running${since === undefined ? "" : ` since ${since}`}, no result yet`;
+			return { status: "awaiting_approval", error: unfinished("in_progress", message), ...base };
+		}
 		default:
 			return unreachable(call.state);
 	}
 }
 
 const fault = (call: CallRecord): Json => (call.error ?? { code: "internal", message: "no result" }) as unknown as Json;
+
+const unfinished = (code: string, what: string): Json => ({ code, message: `${what}; it needs no approval` });
+
+const withCaller = ({ waiting }: CallRecord): string =>
+	`handed to the caller, who has ${waiting === null ? "not answered yet" : `until ${waiting.until} to answer`}`;
+
+const WAITS_FOR: Readonly<Record<NonNullable<CallRecord["waiting"]>["reason"], string>> = {
+	retry: "failed for now, and is tried again",
+	rate_limit: "waits for the tool's rate limit",
+	paused: "waits: the tool has asked to be left alone, and is paused",
+	claim: "waits for another call under the same key to end",
+	concurrency: "waits for its place: as many calls as may run at once are running",
+	control: "waits: the tenant's control cannot be reached",
+	halt: "held by a halt, and goes on when that has ended",
+	gate: "waits for the tool's gate to let it through",
+	fallback: "has not succeeded itself; its fallback or the tool that knows its outcome is being asked",
+	caller: "handed to the caller",
+};
+
+function pendingFor({ waiting, gate }: CallRecord): string {
+	if (waiting === null) return gate === "asked" ? WAITS_FOR.gate : "not started yet";
+	const looked = waiting.reason === "fallback" ? "" : `; looked at again by ${waiting.until}`;
+	return `${WAITS_FOR[waiting.reason]}${looked}`;
+}

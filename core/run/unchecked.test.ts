@@ -194,8 +194,9 @@ describe("an edited approval", () => {
 		};
 		expect(open(run, { ...edit, by: { ...CALLER, kind: "agent" } })).toEqual([]);
 		expect(open(run, edit).map((call) => call.arguments)).toEqual([{ to: "edited", n: 1 }]);
-		run.step({ ...edit, checks });
-		expect(callOf(run, "g")).toMatchObject({ state: "REFUSED", refusal: { reason: "unavailable" } });
+		const errors = [{ field: "/arguments", issue: "semantic_violation" }];
+		expect(run.step({ ...edit, checks })).toMatchObject({ rows: [], problem: { status: 422, errors } });
+		expect(callOf(run, "g")).toMatchObject({ state: "AWAITING_APPROVAL", arguments: { to: "x" } });
 	});
 
 	it("approved as it stands, starts without another check", () => {

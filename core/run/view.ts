@@ -226,6 +226,17 @@ export const turnView = z.object({
 	messages: z.array(turnMessage),
 	pending_approvals: z.array(approval),
 });
+/** The tool messages of a turn, and what an external planner's user said in it, or, where no turn was named, since. */
+export const messagesView = z.object({
+	turn: z.number().int(),
+	messages: z.array(turnMessage),
+	said: z
+		.array(z.string())
+		.describe(
+			"words of `POST …/messages` to a run with an external planner, in this turn or, without `turn`, since it",
+		),
+});
+export type MessagesView = z.infer<typeof messagesView>;
 export type TurnMessage = z.infer<typeof turnMessage>;
 export type TurnView = z.infer<typeof turnView>;
 

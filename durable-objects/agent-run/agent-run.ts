@@ -37,7 +37,7 @@ import { recordingOf } from "./record.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
 import { digestOf, tenantKeys } from "./signing.ts";
-import { callView, exposureView, runView, turnMessages } from "./views.ts";
+import { callView, exposureView, messagesView, runView, turnMessages } from "./views.ts";
 
 export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	readonly #runtime: Runtime;
@@ -133,15 +133,10 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 		return { ok: true, value: ask.as_text === true ? JSON.stringify(view) : view };
 	}
 
-	async messages(
-		ask: Ask<{ readonly turn: number | null }>,
-	): Promise<Reply<{ turn: number; messages: TurnView["messages"] }>> {
+	async messages(ask: Parameters<AgentRunApi["messages"]>[0]): ReturnType<AgentRunApi["messages"]> {
 		const state = await this.#readable(ask.caller);
 		if (state === null) return notFound();
-		const { run } = state;
-		// Without a turn: the newest one that has calls.
-		const turn = ask.turn ?? (run.turn_open || run.planner.kind !== "external" ? run.turn : Math.max(0, run.turn - 1));
-		return { ok: true, value: { turn, messages: turnMessages(this.#runtime.store.callsOf(turn)) } };
+		return { ok: true, value: messagesView(state.run, this.#runtime.store, ask.turn) };
 	}
 
 	async say(ask: Ask<Wait & Say>): Promise<Reply<RunView>> {

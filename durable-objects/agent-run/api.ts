@@ -17,8 +17,8 @@ import type {
 	CallView,
 	Evidence,
 	ExposureTrace,
+	MessagesView,
 	RunView,
-	TurnMessage,
 	TurnView,
 } from "#core/run/view.ts";
 
@@ -154,7 +154,7 @@ export interface AgentRunApi {
 	 * not ask for it (a Worker of an earlier version), and who asks an object of an earlier version, gets the view itself.
 	 */
 	decide(ask: Ask<Decide>): Promise<Reply<string | TurnView>>;
-	messages(ask: Ask<{ readonly turn: number | null }>): Promise<Reply<{ turn: number; messages: TurnMessage[] }>>;
+	messages(ask: Ask<{ readonly turn: number | null }>): Promise<Reply<MessagesView>>;
 	say(ask: Ask<Wait & Say>): Promise<Reply<RunView>>;
 	/** The caller's word on calls of its own functions; only the run's principal may give it. */
 	answer(ask: Ask<AnswerCalls>): Promise<Reply<RunView>>;

@@ -6,9 +6,9 @@ import { toolMessage } from "#core/planner/tool-message.ts";
 import { costOf } from "#core/run/budget.ts";
 import { callerCallViews } from "#core/run/caller-call.ts";
 import { approvalView } from "#core/run/draft.ts";
-import type { CallRecord, RunState } from "#core/run/state.ts";
+import type { CallRecord, RunRecord, RunState } from "#core/run/state.ts";
 import { toolMessageInput } from "#core/run/tool-message-of.ts";
-import { type CallView, LIVE, type RunView, type TurnMessage } from "#core/run/view.ts";
+import { type CallView, LIVE, type MessagesView, type RunView, type TurnMessage } from "#core/run/view.ts";
 import type { ExposureView } from "./api.ts";
 import { definition } from "./definitions.ts";
 import type { RunStore } from "./store.ts";
@@ -94,6 +94,19 @@ function viewOf(call: CallRecord, whole: boolean): CallView {
 }
 
 const runIdOf = (call: CallRecord): string => `run_${call.tool_call_id.slice(5, 37)}`;
+
+/** Of the turn asked for, else of the newest one that has calls: a run may end with its turn open, or in one without any. */
+export function messagesView(run: RunRecord, store: RunStore, asked: number | null): MessagesView {
+	const turn = asked ?? store.lastCalls(1)[0]?.turn ?? 0;
+	// Managed planners have been told; nobody but the reader of this tells an external one. Turn 0 is what the run began with.
+	const told = run.planner.kind !== "external" ? [] : store.messages();
+	const words = told.flatMap((one) => {
+		const since = asked === null ? one.turn >= Math.max(turn, 1) : one.turn === turn;
+		return one.role === "user" && since ? [one.content ?? ""] : [];
+	});
+	const waiting = run.planner.kind === "external" && (asked ?? run.turn) === run.turn ? run.queued : [];
+	return { turn, messages: turnMessages(store.callsOf(turn)), said: [...words, ...waiting] };
+}
 
 /** One entry per tool call of a turn, in the planner's order, by the planner's own ids. */
 export function turnMessages(calls: readonly CallRecord[]): TurnMessage[] {

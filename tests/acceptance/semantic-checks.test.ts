@@ -234,18 +234,19 @@ describe("an approval", () => {
 		expect(done.calls.at(-1).state).toBe("COMPLETED");
 		expect(ran).not.toHaveBeenCalled();
 
-		const edit = async (amount: number): Promise<Run> => {
+		const edit = async (amount: number, status = 200): Promise<Run> => {
 			const again = await one("order_asked", { to: "apples", amount: 2 });
 			const path = `/v1/approvals/${again.run.pending_approvals[0].approval_id}/edit`;
 			const sent = await call("POST", path, { arguments: { to: "apples", amount } }, tenant.approver);
-			expect(sent.status).toBe(200);
+			expect(sent.status).toBe(status);
+			if (status === 422) expect(sent.body.errors).toMatchObject([{ issue: "semantic_violation" }]);
 			const { body } = await call("GET", `/v1/runs/${again.run.run_id}`, undefined, tenant.operator);
 			return body;
 		};
 		const before = await written("order_asked");
-		const bad = await edit(99);
-		expect(bad.pending_approvals).toEqual([]);
-		expect(bad.calls.at(-1)).toMatchObject({ state: "REFUSED", refusal: { reason: "semantic_failed" } });
+		const bad = await edit(99, 422);
+		expect(bad.pending_approvals).toMatchObject([{ status: "pending", arguments: { amount: 2 } }]);
+		expect(bad.calls).toMatchObject([{ state: "AWAITING_APPROVAL", arguments: { amount: 2 } }]);
 		const good = await edit(3);
 		expect(good.calls.at(-1)).toMatchObject({ state: "AWAITING_APPROVAL", arguments: { to: "apples", amount: 3 } });
 		expect(await written("order_asked")).toBe(before);

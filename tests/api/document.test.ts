@@ -29,6 +29,28 @@ describe("openapi.json", () => {
 		expect(parameters).toContainEqual(expect.objectContaining({ name: "belay-run-id", in: "header", required: false }));
 	});
 
+	it("describes errors as they are: pages for people, OpenAI's for chat clients, and who was first", async () => {
+		const { body } = await call("GET", "/openapi.json");
+		const link = body.paths["/a/{token}"];
+		for (const method of ["get", "post"]) {
+			const page = await call(method.toUpperCase(), "/a/nothing");
+			const [type = ""] = (page.headers.get("content-type") ?? "").split(";");
+			expect(Object.keys(link[method].responses.default.content)).toEqual([type]);
+		}
+		const form = link.post.requestBody.content["application/x-www-form-urlencoded"].schema;
+		expect(form.required).toEqual(["csrf", "decision"]);
+		const chat = body.paths["/v1/chat/completions"].post.responses.default.content["application/json"].schema;
+		const failed = await call("POST", "/v1/chat/completions", {});
+		expect(Object.keys(failed.body.error).sort()).toEqual([...chat.properties.error.required].sort());
+		const { Problem } = body.components.schemas;
+		expect(Problem.additionalProperties).not.toBe(false);
+		expect(Object.keys(Problem.properties)).toEqual(
+			expect.arrayContaining(["approval_id", "decision", "decided_by", "decided_at"]),
+		);
+		const key = body.paths["/v1/keys"].post.requestBody.content["application/json"].schema.properties;
+		expect(key.name.description).toContain("new principal");
+	});
+
 	it("has no reference that leads nowhere, and no path parameter undeclared", async () => {
 		const { body, text } = await call("GET", "/openapi.json");
 		const references = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => target ?? "");

@@ -213,6 +213,23 @@ describe("secrets", () => {
 	});
 });
 
+it("a url placeholder that no declared argument fills is refused", async () => {
+	const tool = (url: string) => ({
+		tool_id: "placed",
+		name: "placed",
+		version: "1.0.0",
+		description: "Reads one thing. It does not write.",
+		category: "data_retrieval",
+		input_schema: { type: "object", properties: { id: { type: "string" }, q: { type: "string" } } },
+		implementation: { kind: "http", method: "GET", url },
+	});
+	const bad = await operator("PUT", "/v1/tools/placed", tool("https://ledger.test/{id}/{nope}{?q}"));
+	expect(bad.status).toBe(422);
+	expect(bad.body.errors).toMatchObject([{ field: "/implementation/url", issue: "unknown_name" }]);
+	expect(bad.body.errors[0].error).toContain("`{nope}`");
+	expect((await operator("PUT", "/v1/tools/placed", tool("https://ledger.test/{id}{?q}"))).status).toBe(201);
+});
+
 describe("channels", () => {
 	it("keep their secret and the path of their url to themselves", async () => {
 		const url = "https://hooks.example.com/services/T000/B000/credential";
@@ -237,6 +254,18 @@ describe("channels", () => {
 	])("refuse %s", async (url) => {
 		const answer = await operator("POST", "/v1/channels", { kind: "webhook", name: "bad", url });
 		expect([answer.status, answer.body.errors[0].field]).toEqual([422, "/url"]);
+	});
+
+	it.each([undefined, "", "nobody", "a@example.com, b", "a@example.com,"])("by mail refuse `to` %s", async (to) => {
+		const answer = await operator("POST", "/v1/channels", { kind: "email", name: "mail_bad", to });
+		expect([answer.status, answer.body.errors?.[0].field]).toEqual([422, "/to"]);
+	});
+
+	it("say what is wrong in words, not as the checker names it", async () => {
+		const { body } = await operator("POST", "/v1/channels", { kind: "email", name: "Not This", to: "a@example.com" });
+		expect(body.errors[0].expected).toMatch(/^lowercase letters/);
+		const run = await operator("POST", "/v1/runs", { goal: "x", limits: { turns: 1.5 } });
+		expect(run.body.errors).toMatchObject([{ field: "/limits/turns", expected: "a whole number" }]);
 	});
 
 	it("are made once per Idempotency-Key", async () => {

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import { KeyCache } from "../../workers/api/middleware/key-cache.ts";
 import { preferredWait } from "../../workers/api/middleware/prefer.ts";
 import { askRun } from "../../workers/api/run-object.ts";
+import { decide, externalRun, ledgerTool, turn as oneTurn, PAY } from "../acceptance/tools.ts";
 import { call, pluck, seedTenant, type TestTenant } from "../support/client.ts";
 
 let tenant: TestTenant;
@@ -143,6 +144,47 @@ describe("what a run shows", () => {
 		});
 		expect((await call("POST", `/v1/runs/${run_id}/cancel`, undefined, tenant.limited)).body.status).toBe("cancelled");
 		expect((await call("POST", `/v1/runs/${run_id}/cancel`, { force: true }, tenant.limited)).status).toBe(422);
+	});
+});
+
+describe("messages without `turn`", () => {
+	const messages = async (run_id: string, query = "") =>
+		(await call("GET", `/v1/runs/${run_id}/messages${query}`, undefined, tenant.operator)).body;
+
+	it("are of the newest turn that has calls when the run was cancelled with its turn open", async () => {
+		await ledgerTool(tenant, "waits", PAY);
+		const { run_id } = await externalRun(tenant);
+		await decide(tenant, run_id, oneTurn(["clock_now", "a", {}]));
+		await decide(tenant, run_id, oneTurn(["waits", "b", { to: "A" }]));
+		await call("POST", `/v1/runs/${run_id}/cancel`, undefined, tenant.operator);
+		expect(await messages(run_id)).toMatchObject({ turn: 2, messages: [{ tool_call_id: "b", final: true }] });
+	});
+
+	it("are of the newest turn that has calls when the turns are used up", async () => {
+		const { run_id } = await externalRun(tenant, { limits: { turns: 2 } });
+		await decide(tenant, run_id, oneTurn(["clock_now", "a", {}]));
+		const { run } = await decide(tenant, run_id, oneTurn(["clock_now", "b", {}]));
+		expect([run.status, run.error.code]).toEqual(["failed", "turn_limit"]);
+		expect(await messages(run_id)).toMatchObject({ turn: 2, messages: [{ tool_call_id: "b" }] });
+	});
+
+	it("bring what the user of an external planner has said since", async () => {
+		const { run_id } = await externalRun(tenant, { messages: [{ role: "user", content: "before" }] });
+		const say = (content: string) => call("POST", `/v1/runs/${run_id}/messages`, { content }, tenant.operator);
+		expect(await messages(run_id)).toEqual({ turn: 0, messages: [], said: [] });
+		await say("one");
+		await decide(tenant, run_id, oneTurn(["clock_now", "a", {}]));
+		await decide(tenant, run_id, { content: "done" });
+		expect((await say("go on")).body.status).toBe("awaiting_decision");
+		expect(await messages(run_id)).toMatchObject({
+			turn: 1,
+			messages: [{ tool_call_id: "a" }],
+			said: ["one", "go on"],
+		});
+		await decide(tenant, run_id, oneTurn(["waits", "b", { to: "A" }]));
+		await say("while it waits");
+		expect(await messages(run_id)).toMatchObject({ turn: 3, messages: [{ final: false }], said: ["while it waits"] });
+		expect(await messages(run_id, "?turn=2")).toEqual({ turn: 2, messages: [], said: ["go on"] });
 	});
 });
 

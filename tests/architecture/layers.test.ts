@@ -78,7 +78,7 @@ describe("rooms", () => {
 
 	it("name files with their ending", () => {
 		const bare = edges(sources).filter(
-			({ to }) => to !== undefined && !/\.(ts|tsx|json|wasm|sql|py|js|mjs|html|css|txt)$/.test(to),
+			({ to }) => to !== undefined && !/\.(ts|tsx|json|wasm|sql|md|py|js|mjs|html|css|txt)$/.test(to),
 		);
 		expect(bare.map(show)).toEqual([]);
 	});

@@ -5,6 +5,7 @@
 import type * as z from "zod";
 import { pointerSegment } from "#core/json.ts";
 import type { FieldError, Issue } from "#core/refusal.ts";
+import { formInWords, typeInWords } from "#core/registry/read-issue.ts";
 
 type ZodIssue = z.core.$ZodIssue;
 /** More errors than this help nobody and make the answer large. */
@@ -24,8 +25,8 @@ function convert(issue: ZodIssue, base: readonly PropertyKey[], input: unknown):
 		case "invalid_type":
 			return [
 				absent
-					? missing(path, issue.expected)
-					: make(path, "type_mismatch", `must be ${article(issue.expected)}`, issue.expected),
+					? missing(path, typeInWords(issue.expected))
+					: make(path, "type_mismatch", `must be ${typeInWords(issue.expected)}`, typeInWords(issue.expected)),
 			];
 		case "invalid_value": {
 			const expected = issue.values.map((one) => `\`${String(one)}\``).join(", ");
@@ -36,7 +37,7 @@ function convert(issue: ZodIssue, base: readonly PropertyKey[], input: unknown):
 		case "invalid_format":
 			return [
 				issue.format === "regex"
-					? make(path, "pattern_mismatch", "does not have the expected form", issue.message)
+					? make(path, "pattern_mismatch", "does not have the expected form", formInWords(issue.message))
 					: make(path, "format_invalid", `must be a valid ${issue.format}`, issue.format),
 			];
 		case "too_small":
@@ -102,5 +103,4 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
 	return at;
 }
 
-const article = (type: string): string => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`);
 const unit = (origin: string): string => (origin === "string" ? " characters" : origin === "array" ? " items" : "");

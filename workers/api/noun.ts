@@ -32,6 +32,10 @@ export type RouteSpec<B extends z.ZodType | undefined, Q extends z.ZodType | und
 	readonly body?: B;
 	/** What the body is documented as, where core judges it itself. */
 	readonly documented_body?: z.ZodType;
+	/** A form's fields, where the body is no JSON; the route reads it itself. */
+	readonly documented_form?: z.ZodType;
+	/** How failures of this route look where that is not `application/problem+json`: JSON of a schema, or a media type. */
+	readonly failure?: z.ZodType | string;
 	/** The body may be left out. */
 	readonly body_optional?: true;
 	readonly query?: Q;

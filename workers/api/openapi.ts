@@ -30,7 +30,7 @@ for (const [id, schema] of Object.entries({
 }))
 	names.add(schema, { id });
 
-const problemSchema = z.object({
+const problemSchema = z.looseObject({
 	type: z.string(),
 	title: z.string(),
 	status: z.number().int(),
@@ -38,8 +38,12 @@ const problemSchema = z.object({
 		.enum(Object.keys(PROBLEMS) as [string, ...string[]])
 		.describe("a frozen literal; runs may answer further ones"),
 	detail: z.string(),
-	errors: z.array(fieldError).optional(),
+	errors: z.array(fieldError).optional().describe("what to mend, field by field"),
 	trace_id: z.string(),
+	approval_id: z.string().optional().describe("of `already_decided`, as are the members below"),
+	decision: z.enum(["approve", "deny"]).optional().describe("the decision that counts"),
+	decided_by: z.string().optional().describe("the name of who was first"),
+	decided_at: z.string().optional().describe("ISO 8601, UTC"),
 });
 names.add(problemSchema, { id: "Problem" });
 
@@ -85,7 +89,8 @@ export function openApi(routes: readonly RouteEntry[]): JsonObject {
 }
 
 function operation(route: RouteEntry, schemas: Record<string, unknown>, problemAnswer: object): object {
-	const body = route.documented_body ?? route.body;
+	const body = route.documented_form ?? route.documented_body ?? route.body;
+	const bodyType = route.documented_form === undefined ? "application/json" : "application/x-www-form-urlencoded";
 	return {
 		operationId: operationId(route),
 		tags: [route.tag],
@@ -97,14 +102,14 @@ function operation(route: RouteEntry, schemas: Record<string, unknown>, problemA
 			: {
 					requestBody: {
 						required: route.body_optional !== true,
-						content: { "application/json": { schema: convert(body, "input", schemas) } },
+						content: { [bodyType]: { schema: convert(body, "input", schemas) } },
 					},
 				}),
 		responses: {
 			...Object.fromEntries(
 				Object.entries(route.answers).map(([status, answer]) => [status, answerOf(answer, schemas)]),
 			),
-			default: problemAnswer,
+			default: route.failure === undefined ? problemAnswer : failureOf(route.failure, schemas),
 		},
 	};
 }
@@ -114,6 +119,11 @@ function answerOf(answer: z.ZodType | string | null, schemas: Record<string, unk
 	if (typeof answer === "string")
 		return { description: "as the media type says", content: { [answer]: { schema: { type: "string" } } } };
 	return { description: "done", content: { "application/json": { schema: convert(answer, "output", schemas) } } };
+}
+
+function failureOf(failure: z.ZodType | string, schemas: Record<string, unknown>): object {
+	const answer = answerOf(failure, schemas);
+	return { ...answer, description: typeof failure === "string" ? "a page that says what is wrong" : "an error" };
 }
 
 function parameters(route: RouteEntry, schemas: Record<string, unknown>): object[] {
@@ -168,7 +178,10 @@ function convert(schema: z.ZodType, io: Io, schemas: Record<string, unknown>): u
 		metadata: names,
 		unrepresentable: "any",
 		override: ({ zodSchema, jsonSchema }) => {
-			if (zodSchema._zod.def.type === "custom") Object.assign(jsonSchema, z.globalRegistry.get(zodSchema) ?? {});
+			const said = z.globalRegistry.get(zodSchema) ?? {};
+			if (zodSchema._zod.def.type === "custom") Object.assign(jsonSchema, said);
+			// `metadata` names the registry of names: what `.describe()` says is in the global one.
+			else if (said.description !== undefined) jsonSchema.description = said.description;
 		},
 	});
 	const suffix = io === "input" ? "Input" : "";

@@ -4,6 +4,7 @@
  * second run, which may act a second time, so every answer says whether one is safe (`x-should-retry`).
  */
 import type { ErrorHandler } from "hono";
+import * as z from "zod";
 import type { JsonObject } from "#core/json.ts";
 import type { FieldError } from "#core/refusal.ts";
 import type { AppEnv } from "../env.ts";
@@ -19,6 +20,22 @@ type Problem = {
 	readonly detail: string;
 	readonly errors?: readonly FieldError[];
 };
+
+/** The form of this route's errors, for the document. */
+export const chatError = z.object({
+	error: z.object({
+		message: z.string(),
+		type: z.enum([
+			"authentication_error",
+			"permission_error",
+			"rate_limit_error",
+			"server_error",
+			"invalid_request_error",
+		]),
+		param: z.string().nullable().describe("the field to mend, as `messages.0.content`"),
+		code: z.string().describe("a problem's code, see `/docs#problems`"),
+	}),
+});
 
 /** The route's own error handler: headers as everywhere, another body. */
 export const onChatError: ErrorHandler<AppEnv> = async (error, c) => {

@@ -4,6 +4,7 @@
  * answer is a page, with nothing cached and no referrer, since the address itself is the credential.
  */
 import type { Child } from "hono/jsx";
+import * as z from "zod";
 import { D1Unavailable } from "#adapters/d1/d1-unavailable.ts";
 import { readMasters } from "#adapters/secrets/derive.ts";
 import { checkLinkToken, linkKey } from "#adapters/secrets/link-token.ts";
@@ -20,11 +21,22 @@ const REASON_MAX_CHARS = 1_024;
 const open = { who: "public" } as const;
 type OfLink = Ctx<"/:token">;
 
+const decisionForm = z.object({
+	csrf: z.string().describe("as the page's form has it"),
+	decision: z.enum(["approve", "deny"]),
+	reason: z.string().max(REASON_MAX_CHARS).optional().describe("in the approver's words; blank is none"),
+});
+
 export const pages = noun("/a", "Approval links");
 
 pages.get(
 	"/:token",
-	{ summary: "the page of an approval link; decides nothing", access: open, answers: { 200: "text/html" } },
+	{
+		summary: "the page of an approval link; decides nothing",
+		access: open,
+		answers: { 200: "text/html" },
+		failure: "text/html",
+	},
 	(c) =>
 		asPage(c, async (words) => {
 			const { token, run_id } = ours(c);
@@ -35,7 +47,13 @@ pages.get(
 
 pages.post(
 	"/:token",
-	{ summary: "decide through an approval link, once", access: open, answers: { 200: "text/html" } },
+	{
+		summary: "decide through an approval link, once",
+		access: open,
+		documented_form: decisionForm,
+		answers: { 200: "text/html" },
+		failure: "text/html",
+	},
 	(c) =>
 		asPage(c, async (words) => {
 			const { token, run_id } = ours(c);

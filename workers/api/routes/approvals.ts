@@ -75,7 +75,8 @@ approvals.post(
 approvals.post(
 	"/:approval_id/edit",
 	{
-		summary: "replace the arguments: a new frozen call with a new hash; the old approval is superseded",
+		summary:
+			"replace the arguments: a new frozen call with a new hash; the old approval is superseded. 422 if they are no valid call: nothing changes",
 		access: people,
 		body: z.strictObject({ arguments: jsonObject }),
 		answers: { 200: approval },

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { CHANNEL_KINDS, type Channel, channel, D1Channels } from "#adapters/d1/d1-channels.ts";
 import { parseUrl } from "#adapters/http/url.ts";
 import { sealChannelSecret } from "#adapters/notify/channel.ts";
+import { areAddresses } from "#adapters/notify/email-channel.ts";
 import { readMasters } from "#adapters/secrets/derive.ts";
 import { SecretSealer } from "#adapters/secrets/secret-sealer.ts";
 import { judgeUrl } from "#core/normalize/address-guard.ts";
@@ -31,6 +32,10 @@ const newChannel = z
 	.refine((one) => (one.kind === "email") === (one.url === undefined) || one.kind === "telegram", {
 		path: ["url"],
 		error: "a url for chat and webhook channels, none for e-mail",
+	})
+	.refine((one) => one.kind !== "email" || areAddresses(one.to ?? ""), {
+		path: ["to"],
+		error: "one e-mail address, or several with commas between them",
 	});
 
 export const channels = noun("/v1/channels", "Channels");

@@ -5,7 +5,7 @@
  */
 
 import { handedOut } from "../chat/caller-tools.ts";
-import { onChatError } from "../chat/chat-problem.ts";
+import { chatError, onChatError } from "../chat/chat-problem.ts";
 import { chatRequest, IGNORED } from "../chat/chat-request.ts";
 import { chatTurn } from "../chat/chat-turn.ts";
 import { chatCompletion, completion, headOf, usageSince } from "../chat/completion.ts";
@@ -28,6 +28,7 @@ chat.post(
 		body: chatRequest,
 		headers: ["Idempotency-Key", "belay-run-id"],
 		answers: { 200: chatCompletion },
+		failure: chatError,
 	},
 	async (c, body) => {
 		const messages = spoken(body);

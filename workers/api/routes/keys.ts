@@ -22,15 +22,24 @@ const PREFIX = "belay_live_";
 const manage = { who: "caller", permission: "keys:manage:*", administrative: true } as const;
 
 const newKey = z.strictObject({
-	/** Of whom: an existing principal, or a new one, which then needs a kind and a name. */
-	principal_id: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}$/, "letters, digits and `_.@-`"),
-	kind: z.enum(PRINCIPAL_KINDS).optional(),
-	name: z.string().min(1).max(256).optional(),
-	/** An approver's address: links are sent to registered addresses only. */
-	email: z.email().max(320).optional(),
-	/** Roles that a new principal gets; an existing one's are changed at `/v1/role-bindings`. */
-	roles: z.array(z.string().max(64)).max(20).optional(),
-	expires_at: z.iso.datetime().optional(),
+	principal_id: z
+		.string()
+		.regex(/^[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}$/, "letters, digits and `_.@-`")
+		.describe("of whom: an existing principal, or a new one, which then needs `kind` and `name`"),
+	kind: z.enum(PRINCIPAL_KINDS).optional().describe("required for a new principal; an existing one's never changes"),
+	name: z
+		.string()
+		.min(1)
+		.max(256)
+		.optional()
+		.describe("required for a new principal: what people read in approvals and evidence"),
+	email: z.email().max(320).optional().describe("an approver's address: links are sent to registered addresses only"),
+	roles: z
+		.array(z.string().max(64))
+		.max(20)
+		.optional()
+		.describe("roles that a new principal gets; an existing one's are changed at `/v1/role-bindings`"),
+	expires_at: z.iso.datetime().optional().describe("ISO 8601, UTC; left out: it does not expire"),
 });
 const keyView = z.object({
 	key_id: z.string(),

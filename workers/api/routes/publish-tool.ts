@@ -73,7 +73,11 @@ function kindErrors(c: Ctx, descriptor: ToolDescriptor): FieldError[] {
 	const { implementation, input_schema } = descriptor;
 	switch (implementation.kind) {
 		case "http":
-			return checkHttpImplementation(implementation, { rules: registrationRules(c), parseUrl });
+			return checkHttpImplementation(
+				implementation,
+				{ rules: registrationRules(c), parseUrl },
+				input_schema as JsonObject,
+			);
 		case "sql":
 			return checkFixedSql(implementation.sql, input_schema as JsonObject);
 		default:

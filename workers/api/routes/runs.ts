@@ -8,7 +8,7 @@ import { formatTools } from "#core/exposure/definitions.ts";
 import { EVIDENCE_PAGE_MAX_ROWS } from "#core/limits.ts";
 import { decision } from "#core/planner/decision.ts";
 import { permits } from "#core/policy/permits.ts";
-import { call, evidence, exposureTrace, RUN_STATUSES, runView, turnMessage, turnView } from "#core/run/view.ts";
+import { call, evidence, exposureTrace, messagesView, RUN_STATUSES, runView, turnView } from "#core/run/view.ts";
 import { idempotencyKey } from "../idempotency.ts";
 import { answerText } from "../middleware/framed.ts";
 import { preferredWait } from "../middleware/prefer.ts";
@@ -95,7 +95,8 @@ runs.get(
 runs.post(
 	"/:run_id/messages",
 	{
-		summary: "say something to a managed run: it goes on with the user's next message",
+		summary:
+			"say something to a run: a managed one goes on with the user's next message; one with an external planner takes decisions again, and its planner finds the words as `said` in `GET …/messages`",
 		access: caller,
 		body: z.strictObject({ content: z.string().min(1).max(TEXT_MAX_CHARS) }),
 		headers: ["Idempotency-Key", "Prefer"],
@@ -111,10 +112,11 @@ runs.post(
 runs.get(
 	"/:run_id/messages",
 	{
-		summary: "the tool messages of a turn, one per call in request order; of the newest turn without `turn`",
+		summary:
+			"the tool messages of a turn, one per call in request order; without `turn`, of the newest turn that has calls",
 		access: caller,
 		query: z.object({ turn: z.coerce.number().int().min(1).optional() }),
-		answers: { 200: z.object({ turn: z.number().int(), messages: z.array(turnMessage) }) },
+		answers: { 200: messagesView },
 	},
 	async (c, _body, { turn = null }) => c.json(await read(c, (run) => run.messages({ ...said(c), turn }))),
 );
