@@ -50,7 +50,7 @@ export function writePrivate(path: string, text: string): void {
 /** The credentials of the instance that ran last in this directory, or undefined. */
 export function readCredentials(dir: string): Credentials | undefined {
 	try {
-		return JSON.parse(readFileSync(credentialsPath(dir), "utf8")) as Credentials;
+		return (JSON.parse(readFileSync(credentialsPath(dir), "utf8")) as Credentials | null) ?? undefined;
 	} catch {
 		return undefined;
 	}
