@@ -9,6 +9,7 @@ import { bundleWorker } from "./local/bundle.ts";
 import { seedWithKeys } from "./local/development-keys.ts";
 import { whenNpmIsGone } from "./local/npm-parent.ts";
 import { migrate, type Served, serve } from "./local/serve.ts";
+import { settingFault } from "./local/settings.ts";
 import {
 	type Credentials,
 	claimState,
@@ -84,6 +85,8 @@ function announce(dir: string, credentials: Credentials): void {
 }
 
 async function start(): Promise<Served> {
+	const fault = settingFault(process.env);
+	if (fault !== null) throw new Error(fault);
 	const dir = stateDir();
 	const port = await freePort(wantedPort());
 	const { master_secret } = openState(dir);
