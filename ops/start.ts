@@ -1,20 +1,22 @@
 /**
  * `npm start`: a development instance on this machine, offline, without an account. Bundles the Worker with the development
- * exemptions, serves it on 127.0.0.1, applies migrations, seeds the development tenant with fresh keys, writes
+ * exemptions, serves it on 127.0.0.1, applies migrations, seeds the development tenant, whose keys outlive a restart, writes
  * `dev-credentials.json` and then says `ready on <url>`. Reads PORT, BELAY_STATE_DIR, BELAY_DEV_UPSTREAMS and
  * BELAY_PLANNER_*. Ends on SIGINT and SIGTERM; after a `kill -9` nothing of it is left running.
  */
 import { join } from "node:path";
 import { bundleWorker } from "./local/bundle.ts";
-import { seedWithFreshKeys } from "./local/development-keys.ts";
+import { seedWithKeys } from "./local/development-keys.ts";
 import { whenNpmIsGone } from "./local/npm-parent.ts";
 import { migrate, type Served, serve } from "./local/serve.ts";
+import { settingFault } from "./local/settings.ts";
 import {
 	type Credentials,
 	claimState,
 	credentialsPath,
 	freePort,
 	openState,
+	readCredentials,
 	stateDir,
 	writePrivate,
 } from "./local/state.ts";
@@ -83,6 +85,8 @@ function announce(dir: string, credentials: Credentials): void {
 }
 
 async function start(): Promise<Served> {
+	const fault = settingFault(process.env);
+	if (fault !== null) throw new Error(fault);
 	const dir = stateDir();
 	const port = await freePort(wantedPort());
 	const { master_secret } = openState(dir);
@@ -99,7 +103,14 @@ async function start(): Promise<Served> {
 	try {
 		for (const [binding, migrations] of Object.entries(bundle.plan.migrations))
 			await migrate(await served.database(binding), migrations);
-		const { tenant_id, keys } = await seedWithFreshKeys(await served.database("DB"));
+		const earlier = readCredentials(dir);
+		const { tenant_id, keys } = await seedWithKeys(await served.database("DB"), {
+			operator: earlier?.operator_key,
+			approver: earlier?.approver_key,
+			reader: earlier?.reader_key,
+			limited: earlier?.limited_key,
+			agent: earlier?.agent_key,
+		});
 		await untilHealthy(base_url);
 		const credentials: Credentials = {
 			base_url,

@@ -38,6 +38,13 @@ describe("expose", () => {
 		]);
 		expect(shown.trace[2]?.reason).toContain("open a workspace");
 	});
+	it("says of any number that is shown whole only that it is", () => {
+		const shown = run({ tools: many(300) });
+		expect(shown.exposed).toHaveLength(300);
+		expect(new Set(shown.trace.map(({ reason }) => reason))).toEqual(
+			new Set(["eligible, and every eligible tool is shown"]),
+		);
+	});
 	it("never lets the trace name a tool that the caller may not call (Q7), pinned or not", () => {
 		const tools = [tool("mine"), tool("secret_tool")];
 		const permitted = (descriptor: { tool_id: string }): boolean => descriptor.tool_id === "mine";

@@ -62,7 +62,7 @@ export function expose(input: {
 	const chosen = pins === null ? eligible : eligible.filter((version) => pins.has(version.descriptor.tool_id));
 	for (const version of eligible) {
 		const { tool_id } = version.descriptor;
-		if (pins === null) note(tool_id, true, "eligible, and few enough to show all");
+		if (pins === null) note(tool_id, true, "eligible, and every eligible tool is shown");
 		else if (pins.has(tool_id)) note(tool_id, true, "pinned by the run");
 		else note(tool_id, false, "eligible, and not in the run's pinned set");
 	}

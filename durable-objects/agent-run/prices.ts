@@ -22,12 +22,17 @@ export function pricesOf(env: Env, { kind, model }: PlannerSpec): TokenPrices | 
 }
 
 function parse(text: string): ReadonlyMap<string, TokenPrices> {
+	const prices = readPrices(text);
+	if (prices !== undefined) return prices;
+	console.error(JSON.stringify({ level: "error", what: "BELAY_PLANNER_PRICES cannot be read; no model has a price" }));
+	return new Map();
+}
+
+/** Undefined: the text is no price list. */
+export function readPrices(text: string): ReadonlyMap<string, TokenPrices> | undefined {
 	try {
 		return new Map(Object.entries(table.parse(JSON.parse(text))));
 	} catch {
-		console.error(
-			JSON.stringify({ level: "error", what: "BELAY_PLANNER_PRICES cannot be read; no model has a price" }),
-		);
-		return new Map();
+		return undefined;
 	}
 }

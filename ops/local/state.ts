@@ -3,9 +3,9 @@
  * Called by start and demo; the Worker never sees a path.
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { ROOT } from "./bundle.ts";
 
 /** `dev-credentials.json`: how anything else on this machine finds and enters the running instance. */
@@ -27,16 +27,37 @@ export function stateDir(): string {
 
 export const credentialsPath = (dir: string): string => join(dir, "dev-credentials.json");
 
-/** Makes the directory and answers its master secret, which is made once: runs and links outlive a restart only with it. */
-export function openState(dir: string): { master_secret: string } {
-	mkdirSync(dir, { recursive: true, mode: 0o700 });
-	const path = join(dir, "master-secret");
+/** Folder by folder: Node's recursive `mkdir` never ends below `/proc`, where a folder can neither be found nor made. */
+function makeFolder(dir: string): void {
+	if (existsSync(dir)) return;
+	if (dirname(dir) !== dir) makeFolder(dirname(dir));
 	try {
-		writeFileSync(path, randomBytes(32).toString("base64"), { mode: 0o600, flag: "wx" });
+		mkdirSync(dir, { mode: 0o700 });
 	} catch (fault) {
 		if ((fault as NodeJS.ErrnoException).code !== "EEXIST") throw fault;
 	}
-	return { master_secret: readFileSync(path, "utf8").trim() };
+}
+
+/**
+ * Makes the directory and answers its master secret, which is made once: runs and links outlive a restart only with it.
+ * Throws, with the variable's name, where that cannot be.
+ */
+export function openState(dir: string): { master_secret: string } {
+	const path = join(dir, "master-secret");
+	try {
+		makeFolder(dir);
+		try {
+			writeFileSync(path, randomBytes(32).toString("base64"), { mode: 0o600, flag: "wx" });
+		} catch (fault) {
+			if ((fault as NodeJS.ErrnoException).code !== "EEXIST") throw fault;
+		}
+		return { master_secret: readFileSync(path, "utf8").trim() };
+	} catch (fault) {
+		throw new Error(
+			`BELAY_STATE_DIR \`${dir}\` cannot be used: ${(fault as Error).message}; name a directory that can be written to`,
+			{ cause: fault },
+		);
+	}
 }
 
 /** Writes in one step, so that a reader never meets half a file. */
@@ -50,7 +71,7 @@ export function writePrivate(path: string, text: string): void {
 /** The credentials of the instance that ran last in this directory, or undefined. */
 export function readCredentials(dir: string): Credentials | undefined {
 	try {
-		return JSON.parse(readFileSync(credentialsPath(dir), "utf8")) as Credentials;
+		return (JSON.parse(readFileSync(credentialsPath(dir), "utf8")) as Credentials | null) ?? undefined;
 	} catch {
 		return undefined;
 	}

@@ -85,9 +85,7 @@ export function seedStatements(input: SeedInput): SqlStatement[] {
 	const { now } = input;
 	return [
 		insert("tenants", { tenant_id, name: "Development", created_at: now }),
-		...ROLES.map((role) =>
-			insert("roles", { tenant_id, name: role.name, role: JSON.stringify(role), updated_at: now }),
-		),
+		...roleStatements(tenant_id, now),
 		...Object.values(DEVELOPMENT_PRINCIPALS).flatMap(({ roles, ...principal }) => [
 			insert("principals", { tenant_id, ...principal, created_at: now }),
 			...roles.map((role) =>
@@ -116,6 +114,13 @@ export function seedStatements(input: SeedInput): SqlStatement[] {
 	];
 }
 
+/** The built-in roles, copied into a tenant. */
+export function roleStatements(tenant_id: string, now: string): SqlStatement[] {
+	return ROLES.map((role) =>
+		insert("roles", { tenant_id, name: role.name, role: JSON.stringify(role), updated_at: now }),
+	);
+}
+
 /** Sends `seedStatements` to a database in one batch. */
 export async function seedDevelopment(db: D1Database, input: SeedInput): Promise<void> {
 	await db.batch(seedStatements(input).map(({ sql, params }) => db.prepare(sql).bind(...params)));
@@ -135,7 +140,7 @@ function keyRow(tenant_id: string, now: string, key: SeedInput["keys"][number]):
 	});
 }
 
-function insert(table: string, row: Record<string, string | null>): SqlStatement {
+export function insert(table: string, row: Record<string, string | null>): SqlStatement {
 	const names = Object.keys(row);
 	return {
 		sql: `INSERT INTO ${table} (${names.map((name) => `"${name}"`).join(", ")}) VALUES (${names.map((_, n) => `?${n + 1}`).join(", ")}) ON CONFLICT DO NOTHING`,
