@@ -25,7 +25,11 @@ export class BareObject extends DurableObject {
 
 	#write(): string {
 		const { sql } = this.ctx.storage;
-		if (this.#rows === 0) sql.exec("CREATE TABLE step (n INTEGER PRIMARY KEY, doc TEXT)");
+		// A new life of the object goes on behind the rows of the last one.
+		if (this.#rows === 0) {
+			sql.exec("CREATE TABLE IF NOT EXISTS step (n INTEGER PRIMARY KEY, doc TEXT)");
+			this.#rows = Number(sql.exec("SELECT coalesce(max(n), 0) AS n FROM step").one().n);
+		}
 		const digest = createHash("sha256").update(`${ROW}${this.#rows}`).digest("hex");
 		this.ctx.storage.transactionSync(() => {
 			for (let n = 0; n < 3; n++) sql.exec("INSERT INTO step VALUES (?, ?)", ++this.#rows, ROW + digest);
