@@ -111,7 +111,8 @@ function recordedCall(
 
 /**
  * The decisions among a run's messages, each with what was said before the next one; what was said before all of them goes with
- * the first. Where that is the answer that ended the run, it is left out: said behind it, it would ask for one more decision.
+ * the first. Behind an answer that no decision follows nothing is kept (words before it, an outcome that was found out later): said
+ * in the replay, it would ask for one more decision.
  */
 export function decisionsOf(messages: readonly StoredMessage[]): { message: StoredMessage; said: string[] }[] {
 	const found: { message: StoredMessage; said: string[] }[] = [];
@@ -122,9 +123,8 @@ export function decisionsOf(messages: readonly StoredMessage[]): { message: Stor
 		if (message.role === "assistant") found.push({ message, said: [] });
 		else if (message.role === "user") (found.at(-1)?.said ?? early).push(message.content ?? "");
 	}
-	const [first] = found;
-	if (first === undefined) return found;
-	const ended = found.length === 1 && first.said.length === 0 && (first.message.tool_calls ?? []).length === 0;
-	if (!ended) first.said.unshift(...early);
+	found[0]?.said.unshift(...early);
+	const last = found.at(-1);
+	if ((last?.message.tool_calls ?? []).length === 0) last?.said.splice(0);
 	return found;
 }

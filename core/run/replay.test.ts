@@ -424,6 +424,17 @@ describe("what is recorded", () => {
 		expect(run.state?.run).toMatchObject({ status: "completed", answer: "answer" });
 	});
 
+	it("is not asked on by an outcome that was found out behind its last answer", () => {
+		const found = decisionsOf([
+			stored(1, 0, "user", "goal"),
+			stored(2, 1, "assistant", "one"),
+			stored(3, 1, "user", "and then?"),
+			stored(4, 2, "assistant", "two"),
+			stored(5, 2, "user", "the outcome of pay is known now"),
+		]);
+		expect(found.map(({ said }) => said)).toEqual([["and then?"], []]);
+	});
+
 	it("follows an edit to its end, and never in a circle", () => {
 		const base = { tool_id: "pay", arguments: {}, arguments_text: "{}", notes: [], error: null, result: null };
 		const call = (id: string, superseded_by: string | null, state: string) =>

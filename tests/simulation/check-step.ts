@@ -128,7 +128,15 @@ function checkCall(
 	if (call.attempts.length > ATTEMPTS_MAX) fail(`${call.attempts.length} attempts`);
 	if (was === undefined) {
 		const denied = saved?.denied.some((one) => one.tool_id === call.tool_id && one.input_hash === call.input_hash);
-		if (denied === true && event.kind !== "outcome_stated" && call.state !== "REFUSED" && call.turn === run.run?.turn)
+		// What a gate is still owed is counted with a call that has left the state: it is not new.
+		const owed = event.kind === "due" && event.what === "leave";
+		if (
+			denied === true &&
+			event.kind !== "outcome_stated" &&
+			!owed &&
+			call.state !== "REFUSED" &&
+			call.turn === run.run?.turn
+		)
 			fail("a denied call was taken again");
 		return;
 	}
