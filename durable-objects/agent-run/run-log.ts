@@ -1,6 +1,5 @@
 /**
- * The run's log in storage: one row per step, whatever it said, since each row has its own price (three pages and a
- * statement were spent on the nine entries of a governed call). Entries are numbered one by one, so the last number and the
+ * The run's log in storage: one row per step, whatever it said, since each written row has its price. Entries are numbered one by one, so the last number and the
  * first say the rest. Used by the run's store.
  */
 import { invariant } from "#core/invariant.ts";

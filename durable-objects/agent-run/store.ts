@@ -12,7 +12,7 @@ import { RunLog } from "./run-log.ts";
 import { SCHEMA } from "./schema.ts";
 import { askedOf, movingOf, REQUEST_FIELDS } from "./split-run.ts";
 import { type Derive, type Timer, Timers } from "./timers.ts";
-import { upgrade } from "./upgrade.ts";
+import { entriesToSteps, isOld } from "./upgrade.ts";
 
 type Written = Exclude<Row, { readonly table: "log" | "due" | "due_done" }>;
 
@@ -41,7 +41,7 @@ export class RunStore {
 
 	/** For tables that an earlier version of this object made. */
 	upgrade(): void {
-		this.transaction(() => upgrade(this.#sql, this.#rows));
+		if (isOld(this.#sql)) this.transaction(() => entriesToSteps(this.#sql, this.#rows));
 	}
 
 	create(script: readonly ScriptEntry[]): void {

@@ -9,14 +9,12 @@ import { STEP_TABLE } from "./schema.ts";
 
 type OldEntry = { seq: number; at: string; event: LogRow["event"]; doc: string; audit: string | null };
 
-/** Does nothing where the tables are of today. Call it inside a transaction. */
-export function upgrade(sql: SqlStorage, rows: PackedRows): void {
-	const old = sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'log'").toArray();
-	if (old.length > 0) entriesToSteps(sql, rows);
-}
+/** Looked at before a transaction is begun: nearly every object that wakes has the tables of today. */
+export const isOld = (sql: SqlStorage): boolean =>
+	sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'log'").toArray().length > 0;
 
-/** Until 2026-11-30 each entry of the log had a row. */
-function entriesToSteps(sql: SqlStorage, rows: PackedRows): void {
+/** Until 2026-11-30 each entry of the log had a row. Call it inside a transaction. */
+export function entriesToSteps(sql: SqlStorage, rows: PackedRows): void {
 	sql.exec(STEP_TABLE);
 	// One at a time: the longest log may be larger than the memory of an object.
 	for (let at = 0; ; ) {
