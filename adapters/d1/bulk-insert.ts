@@ -17,7 +17,7 @@ export type BulkTable = {
 
 /** Why this row can never be written, or undefined when it can: missing or mistyped members, or far too large. */
 export function unfit(table: SQLiteTable, row: Row): string | undefined {
-	if (rowBytes(row) > INDEX_ROW_MAX_BYTES) return "row_too_large";
+	if (isTooLarge(row)) return "row_too_large";
 	for (const { name, notNull, dataType } of columnsOf(table)) {
 		const value = row[name] ?? null;
 		if (value === null ? notNull : !fits(dataType, value)) return `bad_member:${name}`;
@@ -42,6 +42,12 @@ function columnsOf(table: SQLiteTable): readonly Column[] {
 
 function fits(dataType: string, value: string | number): boolean {
 	return dataType === "number" ? Number.isSafeInteger(value) : typeof value === "string";
+}
+
+/** No character has more than three bytes to its UTF-16 unit, so few rows have to be counted. */
+function isTooLarge(row: Row): boolean {
+	const text = JSON.stringify(row);
+	return text.length > INDEX_ROW_MAX_BYTES / 3 && utf8Bytes(text) > INDEX_ROW_MAX_BYTES;
 }
 
 export function rowBytes(row: Row): number {

@@ -237,8 +237,7 @@ function ask(draft: Draft, call: CallRecord, tool: CompiledTool, verdict: Verdic
 
 /** A call that has been asked for and nothing more. */
 export function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool | undefined): CallRecord {
-	const ordinal = draft.run.next_call;
-	draft.set({ next_call: ordinal + 1 });
+	const n = draft.nextCall();
 	return {
 		tool_call_id: toolCallId(draft.part, draft.kit.random),
 		provider_call_id: planned.id,
@@ -259,7 +258,8 @@ export function blank(draft: Draft, planned: PlannedCall, exposed: ExposedTool |
 		result: null,
 		notes: [],
 		evidence_id: null,
-		ordinal,
+		n,
+		ordinal: n,
 		definition_hash: null,
 		frozen: null,
 		boot_id: null,

@@ -192,7 +192,7 @@ export function approvalEdited(draft: Draft, event: ApprovalEdited): StepProblem
 	draft.checks = event.checks;
 	const judged = judgeArguments(
 		draft,
-		successor,
+		{ ...successor, n: draft.nextCall() },
 		tool,
 		event.arguments,
 		judgeTool(draft.run.authority, tool.version.descriptor),

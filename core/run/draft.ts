@@ -141,6 +141,13 @@ export class Draft {
 		this.#dirtyCalls.add(next.tool_call_id);
 	}
 
+	/** The number of a new call. */
+	nextCall(): number {
+		const n = this.#run.next_call;
+		this.set({ next_call: n + 1 });
+		return n;
+	}
+
 	callState(call: CallRecord, state: CallState): void {
 		this.log("call.state", {
 			tool_call_id: call.tool_call_id,

@@ -13,6 +13,7 @@ import type { Effect, LogRow, Row } from "./effect.ts";
 import type { Created, RunEvent } from "./event.ts";
 import type { Kit } from "./kit.ts";
 import type { ApprovalRecord, CallRecord, RunRecord, RunState, World } from "./state.ts";
+import { turnMessages } from "./tool-message-of.ts";
 import { type Step, transition } from "./transition.ts";
 
 /** mulberry32: small, seeded, good enough to choose and to name. */
@@ -85,6 +86,7 @@ export class SampleRun {
 	readonly approvals = new Map<string, ApprovalRecord>();
 	readonly log: LogRow[] = [];
 	readonly messages: StoredMessage[] = [];
+	/** Who was answered, as the planner is told: by stored messages, or by what one outside reads. */
 	readonly toolMessages: string[] = [];
 	readonly due = new Map<string, { kind: string; ref: string; at: number }>();
 	effects: Effect[] = [];
@@ -169,6 +171,7 @@ export class SampleRun {
 	}
 
 	#save(row: Row): void {
+		if (row.table === "run") this.#read(row.doc);
 		if (row.table === "run") this.#stored = { run: row.doc, exposure: this.#stored?.exposure ?? null };
 		else if (row.table === "exposure" && this.#stored !== null) this.#stored = { ...this.#stored, exposure: row.doc };
 		else if (row.table === "exposure") this.#stored = { run: undefined as unknown as RunRecord, exposure: row.doc };
@@ -180,6 +183,14 @@ export class SampleRun {
 			if (row.doc.role === "tool") this.toolMessages.push(row.doc.tool_call_id ?? "");
 		} else if (row.table === "due") this.due.set(`${row.kind}:${row.ref}`, row);
 		else if (row.table === "due_done") this.due.delete(`${row.kind}:${row.ref}`);
+	}
+
+	/** A planner outside reads the answers of a closed turn; no messages are kept for it. */
+	#read({ planner, closed_turn }: RunRecord): void {
+		if (planner.kind !== "external" || closed_turn <= ((this.#stored?.run as RunRecord | undefined)?.closed_turn ?? 0))
+			return;
+		const calls = [...this.calls.values()].filter((call) => call.turn === closed_turn);
+		this.toolMessages.push(...turnMessages(calls).map((one) => one.tool_call_id));
 	}
 
 	/** Memory is lost; what was stored is read again, as the Durable Object does. */

@@ -136,6 +136,9 @@ export type RunRecord = {
 
 /** A call as stored: what the outside sees, and what only the machine needs. */
 export type CallRecord = CallView & {
+	/** Counted over the run in the order in which calls came to be. */
+	readonly n: number;
+	/** Its place in the planner's order: an edited call has that of the one it replaces. */
 	readonly ordinal: number;
 	readonly definition_hash: string | null;
 	/** The frozen arguments, unmasked: they live only here (E3). Equal to `arguments` once frozen. */

@@ -1,9 +1,10 @@
-/** What the planner is told of a call: one status, its data or its error, and where the evidence lies. */
+/** What the planner is told of a call, and of a turn: one status, its data or its error, and where the evidence lies. */
 
 import { unreachable } from "../invariant.ts";
 import type { Json } from "../json.ts";
-import type { ToolMessage } from "../planner/tool-message.ts";
+import { type ToolMessage, toolMessage } from "../planner/tool-message.ts";
 import type { CallRecord } from "./state.ts";
+import { LIVE, type TurnMessage } from "./view.ts";
 
 export function toolMessageInput(call: CallRecord): ToolMessage {
 	const base = { evidence_id: call.evidence_id, notes: call.notes };
@@ -41,6 +42,18 @@ export function toolMessageInput(call: CallRecord): ToolMessage {
 		default:
 			return unreachable(call.state);
 	}
+}
+
+/** One entry per tool call that the planner made in a turn, by the planner's own ids; `calls` are the turn's, in its order. */
+export function turnMessages(calls: readonly CallRecord[]): TurnMessage[] {
+	return calls
+		.filter((call) => call.parent_call_id === null && call.superseded_by === null)
+		.map((call) => ({
+			role: "tool",
+			tool_call_id: call.provider_call_id,
+			content: toolMessage(toolMessageInput(call)),
+			final: !LIVE.has(call.state),
+		}));
 }
 
 const fault = (call: CallRecord): Json => (call.error ?? { code: "internal", message: "no result" }) as unknown as Json;

@@ -154,9 +154,21 @@ function callsOfTurn(draft: Draft): CallRecord[] {
 	return [...draft.calls.values()].filter((call) => call.turn === draft.run.turn).sort((a, b) => a.ordinal - b.ordinal);
 }
 
-/** Every provider call gets exactly one tool message, in the planner's order, before the planner is asked again. */
+/** Every provider call is answered exactly once, in the planner's order, before the planner is asked again. */
 function closeTurn(draft: Draft, world: World): void {
 	const { turn } = draft.run;
+	// A planner outside reads its calls (`turnMessages`); no conversation is kept for it.
+	if (draft.run.planner.kind !== "external") answerCalls(draft, turn);
+	for (const content of draft.run.queued) draft.message({ turn, role: "user", content });
+	draft.set({ queued: [], turn_open: false, closed_turn: turn });
+	const stop = isModel(draft.run.planner.kind) ? circles(draft) : null;
+	draft.forgetTurn();
+	if (stop === null) openTurn(draft, world);
+	else rest(draft, "failed", stop);
+}
+
+/** One tool message for every call that the planner made. */
+function answerCalls(draft: Draft, turn: number): void {
 	const asked = new Map<string, string>();
 	for (const call of draft.calls.values())
 		if (call.superseded_by !== null) asked.set(call.superseded_by, call.tool_call_id);
@@ -172,12 +184,6 @@ function closeTurn(draft: Draft, world: World): void {
 			tool_call_id: answered,
 		});
 	}
-	for (const content of draft.run.queued) draft.message({ turn, role: "user", content });
-	draft.set({ queued: [], turn_open: false, closed_turn: turn });
-	const stop = isModel(draft.run.planner.kind) ? circles(draft) : null;
-	draft.forgetTurn();
-	if (stop === null) openTurn(draft, world);
-	else rest(draft, "failed", stop);
 }
 
 /** L4, V4: a model that goes round in circles, or will not be helped, is stopped with a plain reason. */

@@ -37,7 +37,7 @@ import { recordingOf } from "./record.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import { Runtime } from "./runtime.ts";
 import { digestOf, tenantKeys } from "./signing.ts";
-import { callView, exposureView, messagesView, runView, turnMessages } from "./views.ts";
+import { callView, exposureView, messagesView, runView, turnView } from "./views.ts";
 
 export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	readonly #runtime: Runtime;
@@ -129,7 +129,7 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 			turn = at;
 		}
 		await this.#turnSettled(turn, ask.wait_ms);
-		const view = this.#turnView(turn);
+		const view = turnView(runtime.state as RunState, runtime.store, runtime.recent.ofTurn(turn));
 		return { ok: true, value: ask.as_text === true ? JSON.stringify(view) : view };
 	}
 
@@ -303,12 +303,5 @@ export class AgentRun extends DurableObject<Env> implements AgentRunApi {
 	#view(): Reply<RunView> {
 		const { state, store } = this.#runtime;
 		return state === null ? notFound() : { ok: true, value: runView(state, store, this.#runtime.recent.list()) };
-	}
-
-	/** The run's calls in a decision's answer are those of its turn: an answer does not grow with the run's past. */
-	#turnView(turn: number): TurnView {
-		const calls = this.#runtime.recent.ofTurn(turn);
-		const run = runView(this.#runtime.state as RunState, this.#runtime.store, calls);
-		return { run, messages: turnMessages(calls), pending_approvals: run.pending_approvals };
 	}
 }

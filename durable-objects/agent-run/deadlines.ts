@@ -2,6 +2,7 @@
  * Deadlines of one object's life over one timer. Nearly all of them are called off within milliseconds, and a timer of the
  * runtime costs more than the rest of such a wait: one that would ring soon is left standing for those that come next.
  */
+import { complain } from "./complain.ts";
 
 /** A timer without deadlines is left to ring within this, ms. */
 const LEFT_STANDING_MS = 100;
@@ -44,7 +45,12 @@ export class Deadlines {
 		// Open until it rings: one that rings before it may call it off.
 		for (const one of due)
 			queueMicrotask(() => {
-				if (this.#open.delete(one)) one.ring();
+				if (!this.#open.delete(one)) return;
+				try {
+					one.ring();
+				} catch (error) {
+					complain("a deadline could not be served", error);
+				}
 			});
 	}
 }

@@ -1,28 +1,13 @@
 /** What a step is given of the world (core/run/kit.ts), made from the object's bindings: the one place where clock and chance enter. */
 import { addressRules, isDevelopment } from "#adapters/http/address-rules.ts";
 import { parseUrl } from "#adapters/http/url.ts";
-import type { RandomBytes } from "#core/ids.ts";
+import { randomBytes } from "#adapters/random.ts";
 import { judgeUrl } from "#core/normalize/address-guard.ts";
 import type { Kit } from "#core/run/kit.ts";
 import { definition } from "./definitions.ts";
 import { toldOf } from "./record.ts";
 import { sha256, tenantKeys } from "./signing.ts";
 import type { RunStore } from "./store.ts";
-
-const POOL_BYTES = 1_024;
-const pool = new Uint8Array(POOL_BYTES);
-let taken = POOL_BYTES;
-
-/** Fresh bytes, never handed out twice. They are drawn a pool at a time: each draw has its own price, and a call needs three. */
-export const random: RandomBytes = (n) => {
-	if (n > POOL_BYTES) return crypto.getRandomValues(new Uint8Array(n));
-	if (taken + n > POOL_BYTES) {
-		crypto.getRandomValues(pool);
-		taken = 0;
-	}
-	taken += n;
-	return pool.slice(taken - n, taken);
-};
 
 /** One per store: a step must not pay for it. */
 const pasts = new WeakMap<RunStore, Kit["past"]>();
@@ -47,7 +32,7 @@ export function makeKit(
 	return {
 		...rest,
 		now: Date.now(),
-		random,
+		random: randomBytes,
 		digest: sha256,
 		sign: keys.sign,
 		tool: (definition_hash) => definition(store, definition_hash),

@@ -1,18 +1,40 @@
 /**
- * The run's log in storage: one row per step, whatever it said, since each written row has its price. Entries are numbered one by one, so the last number and the
- * first say the rest. Used by the run's store.
+ * The run's log in storage: one row per step, whatever it said and did to the run, since each written row has its price.
+ * Entries are numbered one by one, so the last number and the first say the rest. Used by the run's store.
  */
 import { invariant } from "#core/invariant.ts";
-import type { LogRow } from "#core/run/effect.ts";
+import type { Json } from "#core/json.ts";
+import type { AuditPart, LogRow } from "#core/run/effect.ts";
+import type { RunRecord } from "#core/run/state.ts";
 import type { PackedRows } from "./packed-rows.ts";
+import { movingOf } from "./split-run.ts";
 
 /** `from`: the number of the first entry; the row's key is that of the last. */
 export type StoredStep = {
 	readonly from: number;
 	readonly at: string;
-	readonly entries: readonly Pick<LogRow, "event" | "data" | "audit">[];
+	readonly entries: readonly StoredEntry[];
+};
+/** Most entries have no audit part; the input of one that has is the record's, and is said once. */
+type StoredEntry = Pick<LogRow, "event" | "data"> & {
+	readonly audit?: (Omit<AuditPart, "input_params"> & { readonly input_params?: Json | undefined }) | null | undefined;
 };
 
+function stored({ event, data, audit }: LogRow): StoredEntry {
+	if (audit === null) return { event, data };
+	return { event, data, audit: audit.input_params === data.input ? { ...audit, input_params: undefined } : audit };
+}
+
+function told({ event, data, audit }: StoredEntry): Pick<LogRow, "event" | "data" | "audit"> {
+	if (audit === undefined || audit === null) return { event, data, audit: null };
+	return {
+		event,
+		data,
+		audit: { ...audit, input_params: (Object.hasOwn(audit, "input_params") ? audit.input_params : data.input) as Json },
+	};
+}
+
+const LAST = "(SELECT max(seq) FROM step)";
 /** Steps taken from storage at once: 13 MB at most, since a longer one lies in parts. */
 const READ_STEPS = 50;
 /** Text of entries for an index that are in memory at once: a long run with the largest arguments would not fit. */
@@ -27,18 +49,27 @@ export class RunLog {
 		this.#rows = rows;
 	}
 
-	/** The entries of one step, in order. */
-	write(entries: readonly LogRow[]): void {
+	/** The entries of one step, in order, and the run as it left it; of one that said nothing, with the step before. */
+	write(entries: readonly LogRow[], run: RunRecord | null): void {
 		const [first] = entries;
 		const last = entries.at(-1);
-		if (first === undefined || last === undefined) return;
+		const moving = run === null ? null : this.#rows.pack("run", movingOf(run));
+		if (first === undefined || last === undefined) {
+			if (moving !== null) this.#sql.exec(`UPDATE step SET run = ? WHERE seq = ${LAST}`, moving);
+			return;
+		}
 		invariant(last.seq === first.seq + entries.length - 1, "a step's entries follow one another");
 		const step: StoredStep = {
 			from: first.seq,
 			at: first.at,
-			entries: entries.map(({ event, data, audit }) => ({ event, data, audit })),
+			entries: entries.map(stored),
 		};
-		this.#sql.exec("INSERT INTO step VALUES (?, ?)", last.seq, this.#rows.pack(`step:${last.seq}`, step));
+		this.#sql.exec("INSERT INTO step VALUES (?, ?, ?)", last.seq, this.#rows.pack(`step:${last.seq}`, step), moving);
+	}
+
+	/** What moves of the run, as the last step left it. */
+	run(): Partial<RunRecord> | undefined {
+		return this.#rows.one<Partial<RunRecord>>(`SELECT run AS doc FROM step WHERE seq = ${LAST}`);
 	}
 
 	/** Every entry after `after_seq`, in order; one step is in memory whole. */
@@ -48,7 +79,7 @@ export class RunLog {
 			const query = "SELECT doc FROM step WHERE seq > ? ORDER BY seq LIMIT ?";
 			for (const { from, at: time, entries } of this.#rows.each<StoredStep>(query, at, READ_STEPS)) {
 				for (const [n, entry] of entries.entries())
-					if (from + n > after_seq) yield { ...entry, seq: from + n, at: time };
+					if (from + n > after_seq) yield { ...told(entry), seq: from + n, at: time };
 				at = from + entries.length - 1;
 				read++;
 			}

@@ -5,6 +5,7 @@
 import { D1EvidenceLedger } from "#adapters/d1/d1-evidence-ledger.ts";
 import { R2Artifacts } from "#adapters/r2/r2-artifacts.ts";
 import { storeLargeResult } from "#adapters/r2/store-large-result.ts";
+import { randomBytes } from "#adapters/random.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
 import { hex, runOf } from "#core/ids.ts";
 import { invariant } from "#core/invariant.ts";
@@ -26,7 +27,7 @@ import { Flusher } from "./flush.ts";
 import { GateClient } from "./gate-client.ts";
 import { Gatherer } from "./gather.ts";
 import { makeInvokers } from "./invokers.ts";
-import { makeKit, random } from "./make-kit.ts";
+import { makeKit } from "./make-kit.ts";
 import { places } from "./places.ts";
 import { planThrew, planTurn } from "./planners.ts";
 import { RecentCalls } from "./recent-calls.ts";
@@ -44,7 +45,7 @@ export class Runtime {
 	readonly #ctx: DurableObjectState;
 	readonly #env: Env;
 	readonly #executor: ExecutorApi;
-	readonly #boot_id = hex(random(8));
+	readonly #boot_id = hex(randomBytes(8));
 	readonly #holder: Holder;
 	readonly flusher: Flusher;
 	readonly checks: SemanticChecks;
@@ -67,7 +68,7 @@ export class Runtime {
 		this.store.timers.over = () => this.state !== null && FINISHED.has(this.state.run.status);
 		this.stream = new Stream(ctx, this.store, () => this.state?.run.run_id ?? "");
 		this.recent = new RecentCalls(this.store);
-		this.#artifacts = new R2Artifacts(env.ARTIFACTS, random);
+		this.#artifacts = new R2Artifacts(env.ARTIFACTS, randomBytes);
 		this.flusher = new Flusher(ctx, this.store, new D1EvidenceLedger(env.DB), () => this.state?.run ?? null);
 		this.#holder = { state: null, store: this.store, kit: () => this.#kit() };
 		this.checks = new SemanticChecks(executor, this.#holder, () => this.world(true));

@@ -1,11 +1,21 @@
 /** The tables of one run. They come with the run: an object that was only probed keeps no storage. */
-export const STEP_TABLE = "CREATE TABLE step (seq INTEGER PRIMARY KEY, doc TEXT NOT NULL);";
+
+/** A row per step: what it said, and the run as it left it, of which only the last one is read. */
+export const STEP_TABLE = "CREATE TABLE step (seq INTEGER PRIMARY KEY, doc TEXT NOT NULL, run TEXT);";
+
+/** A call has one b-tree: those of a turn lie together (`placeOf`), and those that move are in memory. */
+export const CALL_TABLE =
+	"CREATE TABLE call (place INTEGER PRIMARY KEY, tool_call_id TEXT NOT NULL, state TEXT NOT NULL, doc TEXT NOT NULL);";
+
+/** Calls that a turn has room for among the places; a run has far fewer in all. */
+const PLACES_PER_TURN = 1_048_576;
+
+/** The key of a call's row: by turn, then in the order in which calls came to be. With `n` 0 it is where the turn begins. */
+export const placeOf = (turn: number, n: number): number => turn * PLACES_PER_TURN + n;
 
 export const SCHEMA = `
-CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
 CREATE TABLE run_request (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
-CREATE TABLE call (tool_call_id TEXT NOT NULL UNIQUE, ordinal INTEGER NOT NULL, turn INTEGER NOT NULL, state TEXT NOT NULL, doc TEXT NOT NULL);
-CREATE INDEX call_by_turn ON call (turn, ordinal);
+${CALL_TABLE}
 CREATE TABLE approval (approval_id TEXT PRIMARY KEY, tool_call_id TEXT NOT NULL, status TEXT NOT NULL, seq INTEGER NOT NULL, doc TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE message (n INTEGER PRIMARY KEY, turn INTEGER NOT NULL, doc TEXT NOT NULL);
 CREATE TABLE exposure (n INTEGER PRIMARY KEY, doc TEXT NOT NULL);

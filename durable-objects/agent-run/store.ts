@@ -9,12 +9,12 @@ import type { ApprovalRecord, CallRecord, Exposure, RunRecord, RunState } from "
 import type { ScriptEntry } from "./api.ts";
 import { PackedRows } from "./packed-rows.ts";
 import { RunLog } from "./run-log.ts";
-import { SCHEMA } from "./schema.ts";
-import { askedOf, movingOf, REQUEST_FIELDS } from "./split-run.ts";
+import { placeOf, SCHEMA } from "./schema.ts";
+import { askedOf, REQUEST_FIELDS, wholeRun } from "./split-run.ts";
 import { type Derive, type Timer, Timers } from "./timers.ts";
-import { entriesToSteps, isOld } from "./upgrade.ts";
+import { isOld, upgrade } from "./upgrade.ts";
 
-type Written = Exclude<Row, { readonly table: "log" | "due" | "due_done" }>;
+type Written = Exclude<Row, { readonly table: "log" | "run" | "due" | "due_done" }>;
 
 export class RunStore {
 	readonly #storage: DurableObjectStorage;
@@ -36,12 +36,12 @@ export class RunStore {
 
 	/** An object that was only probed keeps no storage: tables come with the run. */
 	exists(): boolean {
-		return this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'run'").toArray().length > 0;
+		return this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'run_request'").toArray().length > 0;
 	}
 
 	/** For tables that an earlier version of this object made. */
 	upgrade(): void {
-		if (isOld(this.#sql)) this.transaction(() => entriesToSteps(this.#sql, this.#rows));
+		if (isOld(this.#sql)) this.transaction(() => upgrade(this.#sql, this.#rows));
 	}
 
 	create(script: readonly ScriptEntry[]): void {
@@ -65,16 +65,16 @@ export class RunStore {
 
 	load(): RunState | null {
 		const asked = this.#rows.one<RunRecord>("SELECT doc FROM run_request");
-		const moving = this.#rows.one<RunRecord>("SELECT doc FROM run");
+		const moving = this.log.run();
 		if (asked === undefined || moving === undefined) return null;
-		const run: RunRecord = { ...asked, ...moving };
+		const run = wholeRun(asked, moving);
 		const calls = this.#rows.all<CallRecord>(
-			"SELECT doc FROM call WHERE turn = ? OR state IN ('AWAITING_APPROVAL', 'PENDING', 'DISPATCHED', 'RUNNING') ORDER BY ordinal",
-			run.turn,
+			"SELECT doc FROM call WHERE place >= ? OR state IN ('AWAITING_APPROVAL', 'PENDING', 'DISPATCHED', 'RUNNING') ORDER BY place",
+			placeOf(run.turn, 0),
 		);
 		const approvals = this.#rows.all<ApprovalRecord>(
-			"SELECT doc FROM approval WHERE status = 'pending' OR tool_call_id IN (SELECT tool_call_id FROM call WHERE turn = ?)",
-			run.turn,
+			"SELECT doc FROM approval WHERE status = 'pending' OR tool_call_id IN (SELECT tool_call_id FROM call WHERE place >= ?)",
+			placeOf(run.turn, 0),
 		);
 		return {
 			run,
@@ -87,30 +87,29 @@ export class RunStore {
 	/** Writes one step's rows. Call it inside `transaction`. Arms the one alarm over the due-table in the same transaction. */
 	save(rows: readonly Row[], now: number): void {
 		const log: LogRow[] = [];
+		let run: RunRecord | null = null;
 		const timers = new Map<string, Timer>();
 		for (const row of rows) {
 			if (row.table === "log") log.push(row.doc);
+			else if (row.table === "run") run = row.doc;
 			else if (row.table === "due") timers.set(`${row.kind}:${row.ref}`, row);
 			else if (row.table === "due_done") timers.set(`${row.kind}:${row.ref}`, { ...row, at: null });
 			else this.#write(row);
 		}
-		this.log.write(log);
+		if (run !== null) this.#writeRequest(run);
+		this.log.write(log, run);
 		if (timers.size > 0) this.timers.write([...timers.values()], now);
 	}
 
 	#write(row: Written): void {
 		const sql = this.#sql;
 		switch (row.table) {
-			case "run":
-				this.#writeRun(row.doc);
-				return;
 			case "call": {
-				const { tool_call_id, ordinal, turn, state } = row.doc;
+				const { tool_call_id, n, turn, state } = row.doc;
 				sql.exec(
-					"INSERT INTO call VALUES (?, ?, ?, ?, ?) ON CONFLICT (tool_call_id) DO UPDATE SET state = excluded.state, doc = excluded.doc",
+					"INSERT INTO call VALUES (?, ?, ?, ?) ON CONFLICT (place) DO UPDATE SET state = excluded.state, doc = excluded.doc",
+					placeOf(turn, n),
 					tool_call_id,
-					ordinal,
-					turn,
 					state,
 					this.#rows.pack(tool_call_id, row.doc),
 				);
@@ -150,27 +149,36 @@ export class RunStore {
 	}
 
 	/** What was asked for hardly ever changes and may be large: it has a row of its own, written only when it did. */
-	#writeRun(run: RunRecord): void {
+	#writeRequest(run: RunRecord): void {
 		const before = this.#asked;
 		const same = before !== null && REQUEST_FIELDS.every((name) => before[name] === run[name]);
-		const into = "(id, doc) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc";
-		if (!same) this.#sql.exec(`INSERT INTO run_request ${into}`, this.#rows.pack("run_request", askedOf(run)));
-		this.#sql.exec(`INSERT INTO run ${into}`, this.#rows.pack("run", movingOf(run)));
+		if (!same)
+			this.#sql.exec(
+				"INSERT INTO run_request VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc",
+				this.#rows.pack("run_request", askedOf(run)),
+			);
 		this.#asked = run;
 	}
 
+	/** Looks through all of the run's calls, for it is rarely asked and an index would be paid for with each of them. */
 	call(tool_call_id: string): CallRecord | undefined {
 		return this.#rows.one<CallRecord>("SELECT doc FROM call WHERE tool_call_id = ?", tool_call_id);
 	}
+	/** In the planner's order. */
 	callsOf(turn: number): CallRecord[] {
-		return this.#rows.all<CallRecord>("SELECT doc FROM call WHERE turn = ? ORDER BY ordinal", turn);
+		const calls = this.#rows.all<CallRecord>(
+			"SELECT doc FROM call WHERE place BETWEEN ? AND ?",
+			placeOf(turn, 0),
+			placeOf(turn + 1, 0) - 1,
+		);
+		return calls.sort((a, b) => a.ordinal - b.ordinal);
 	}
 	lastCalls(limit: number): CallRecord[] {
-		return this.#rows.all<CallRecord>("SELECT doc FROM call ORDER BY turn DESC, ordinal DESC LIMIT ?", limit).reverse();
+		return this.#rows.all<CallRecord>("SELECT doc FROM call ORDER BY place DESC LIMIT ?", limit).reverse();
 	}
 	/** Completed results by the planner's own id, latest last: what a script's placeholders may name. */
 	results(): Map<string, CallRecord> {
-		const calls = this.#rows.all<CallRecord>("SELECT doc FROM call WHERE state = 'COMPLETED' ORDER BY turn, ordinal");
+		const calls = this.#rows.all<CallRecord>("SELECT doc FROM call WHERE state = 'COMPLETED' ORDER BY place");
 		return new Map(calls.map((call) => [call.provider_call_id, call]));
 	}
 	approval(approval_id: string): ApprovalRecord | undefined {

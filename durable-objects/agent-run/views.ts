@@ -2,13 +2,12 @@
 import { conditionsOf } from "#core/availability/conditions.ts";
 import { functionDefinition } from "#core/exposure/definitions.ts";
 import { RESULT_INLINE_MAX_BYTES, RUN_VIEW_CALLS } from "#core/limits.ts";
-import { toolMessage } from "#core/planner/tool-message.ts";
 import { costOf } from "#core/run/budget.ts";
 import { callerCallViews } from "#core/run/caller-call.ts";
 import { approvalView } from "#core/run/draft.ts";
 import type { CallRecord, RunRecord, RunState } from "#core/run/state.ts";
-import { toolMessageInput } from "#core/run/tool-message-of.ts";
-import { type CallView, LIVE, type MessagesView, type RunView, type TurnMessage } from "#core/run/view.ts";
+import { turnMessages } from "#core/run/tool-message-of.ts";
+import type { CallView, MessagesView, RunView, TurnView } from "#core/run/view.ts";
 import type { ExposureView } from "./api.ts";
 import { definition } from "./definitions.ts";
 import type { RunStore } from "./store.ts";
@@ -108,14 +107,8 @@ export function messagesView(run: RunRecord, store: RunStore, asked: number | nu
 	return { turn, messages: turnMessages(store.callsOf(turn)), said: [...words, ...waiting] };
 }
 
-/** One entry per tool call of a turn, in the planner's order, by the planner's own ids. */
-export function turnMessages(calls: readonly CallRecord[]): TurnMessage[] {
-	return calls
-		.filter((call) => call.parent_call_id === null && call.superseded_by === null)
-		.map((call) => ({
-			role: "tool",
-			tool_call_id: call.provider_call_id,
-			content: toolMessage(toolMessageInput(call)),
-			final: !LIVE.has(call.state),
-		}));
+/** The run's calls in a decision's answer are those of its turn: an answer does not grow with the run's past. */
+export function turnView(state: RunState, store: RunStore, calls: readonly CallRecord[]): TurnView {
+	const run = runView(state, store, calls);
+	return { run, messages: turnMessages(calls), pending_approvals: run.pending_approvals };
 }

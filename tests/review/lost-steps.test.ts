@@ -106,7 +106,7 @@ describe("a recovery that fails", () => {
 		const run = await externalRun(tenant);
 		await decide(tenant, run.run_id, turn(["slow", "c1", {}]), tenant.operator, { prefer: "wait=0" });
 		await expect.poll(async () => (await ledger(`${tenant.tenant_id}-slow`)).length).toBe(1);
-		await sql(run.run_id, "CREATE TRIGGER broken BEFORE UPDATE ON run BEGIN SELECT RAISE(ABORT, 'no'); END");
+		await sql(run.run_id, "CREATE TRIGGER broken BEFORE INSERT ON step BEGIN SELECT RAISE(ABORT, 'no'); END");
 		await evictDurableObject(stubOf(run.run_id));
 		await runInDurableObject(stubOf(run.run_id), (_object, state) => state.storage.setAlarm(Date.now() + 60_000));
 		await expect(runDurableObjectAlarm(stubOf(run.run_id))).resolves.toBe(true);

@@ -68,7 +68,7 @@ const tool = (tool_id: string, rest: JsonObject): ToolVersion =>
 describe("an edited approval", () => {
 	it("answers the call that the planner made, so the planner is told what was executed", () => {
 		const run = new SampleRun();
-		run.create();
+		run.create({ planner: { kind: "openai", model: "m" } });
 		run.decide([["pay", "c1", { to: "A" }]]);
 		const [asked] = [...run.calls.keys()];
 		edit(run, pendingOf(run)[0] as string, { to: "B" });

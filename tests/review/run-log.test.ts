@@ -9,7 +9,7 @@ import { RunLog } from "#objects/agent-run/run-log.ts";
 /** Runs with a log of its own in an empty object's storage. */
 const withLog = (name: string, work: (log: RunLog) => void): Promise<void> =>
 	runInDurableObject(env.AGENT_RUN.getByName(name), (_object, { storage: { sql } }) => {
-		sql.exec("CREATE TABLE step (seq INTEGER PRIMARY KEY, doc TEXT NOT NULL)");
+		sql.exec("CREATE TABLE step (seq INTEGER PRIMARY KEY, doc TEXT NOT NULL, run TEXT)");
 		sql.exec(
 			"CREATE TABLE body (owner TEXT NOT NULL, part INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (owner, part))",
 		);
@@ -22,7 +22,10 @@ it("is read on from every number, within a step and past the end", () =>
 	withLog("run_log_resume", (log) => {
 		let seq = 0;
 		for (let step = 0; step < 130; step++)
-			log.write(Array.from({ length: step % 4 }, () => entry(++seq, { n: seq, seq: "own", at: "own" })));
+			log.write(
+				Array.from({ length: step % 4 }, () => entry(++seq, { n: seq, seq: "own", at: "own" })),
+				null,
+			);
 		const all = [...log.after(0)];
 		expect(all.map((row) => row.seq)).toEqual(Array.from({ length: seq }, (_, n) => n + 1));
 		expect(all[5]?.data).toEqual({ n: 6, seq: "own", at: "own" });
@@ -32,7 +35,7 @@ it("is read on from every number, within a step and past the end", () =>
 it("hands a flush no more text at once than memory holds", () =>
 	withLog("run_log_long", (log) => {
 		const long = { input: "x".repeat(262_000) };
-		for (let seq = 1; seq <= 60; seq++) log.write([entry(seq, long, long)]);
+		for (let seq = 1; seq <= 60; seq++) log.write([entry(seq, long, long)], null);
 		const told: number[] = [];
 		for (let from: number | null = 0; from !== null; ) {
 			const { rows, to }: ReturnType<RunLog["audited"]> = log.audited(from, 500);

@@ -225,10 +225,22 @@ function checkStatus({ run, calls }: RunState): void {
 /** Every call that the planner made has exactly one answer before the planner is asked again. */
 function checkTurn(run: RunTwin, { saved }: Taken): void {
 	if (saved === null || run.run === null || run.run.turn === saved.turn) return;
-	for (let turn = saved.turn; turn < run.run.turn; turn++)
-		for (const id of run.asked.get(turn) ?? [])
-			if (!run.answers.has(id)) fail(`a call of turn ${turn} was left without an answer`);
+	for (let turn = saved.turn; turn < run.run.turn; turn++) {
+		const asked = run.asked.get(turn) ?? [];
+		if (run.planner === "external") checkRead(run, turn, asked);
+		else for (const id of asked) if (!run.answers.has(id)) fail(`a call of turn ${turn} was left without an answer`);
+	}
 	for (const call of run.calls.values())
 		if (call.turn < run.run.turn && LIVE.has(call.state) && !OUT.has(call.state))
 			fail(`a ${call.state} call was left behind in turn ${call.turn}`);
+}
+
+/** A planner outside finds one final answer under the id of each call it made, in its order. */
+function checkRead(run: RunTwin, turn: number, asked: readonly string[]): void {
+	if (run.answers.size > 0) fail("a conversation was kept for a planner outside");
+	const told = run.read(turn);
+	if (told.some(({ final }) => !final)) fail(`turn ${turn} was left with an answer that is not final`);
+	const ids = asked.map((id) => run.calls.get(id)?.provider_call_id);
+	if (JSON.stringify(told.map((one) => one.tool_call_id)) !== JSON.stringify(ids))
+		fail(`the answers of turn ${turn} are not those of the calls that the planner made`);
 }

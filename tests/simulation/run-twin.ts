@@ -23,8 +23,9 @@ import type {
 	RunRecord,
 	RunState,
 } from "#core/run/state.ts";
+import { turnMessages } from "#core/run/tool-message-of.ts";
 import { type Step, transition } from "#core/run/transition.ts";
-import { LIVE } from "#core/run/view.ts";
+import { LIVE, type TurnMessage } from "#core/run/view.ts";
 import type { Dice } from "./dice.ts";
 import type { Played } from "./replay-twin.ts";
 import { toolOf } from "./tools.ts";
@@ -58,6 +59,8 @@ export class RunTwin {
 	run: RunRecord | null = null;
 	exposure: Exposure | null = null;
 	readonly calls = new Map<string, CallRecord>();
+	/** Calls by their numbers. */
+	readonly places = new Map<number, string>();
 	readonly approvals = new Map<string, ApprovalRecord>();
 	readonly due = new Map<string, Timer>();
 	readonly evidence: Evidence[] = [];
@@ -114,6 +117,12 @@ export class RunTwin {
 		this.state = step.state;
 	}
 
+	/** What a planner outside reads of a turn's calls: no conversation is kept for it. */
+	read(turn: number): TurnMessage[] {
+		const calls = [...this.calls.values()].filter((call) => call.turn === turn);
+		return turnMessages(calls.sort((a, b) => a.ordinal - b.ordinal));
+	}
+
 	die(): void {
 		this.boot += 1;
 		this.state = null;
@@ -151,6 +160,7 @@ export class RunTwin {
 				this.exposure = row.doc;
 				return;
 			case "call":
+				this.#place(row.doc);
 				this.calls.set(row.doc.tool_call_id, row.doc);
 				return;
 			case "approval":
@@ -180,6 +190,15 @@ export class RunTwin {
 			case "definition":
 				return;
 		}
+	}
+
+	/** A call's row is found by its number: two under one would be one. */
+	#place({ n, tool_call_id }: CallRecord): void {
+		const there = this.places.get(n) ?? tool_call_id;
+		if (there !== tool_call_id) throw new Error(`two calls have the number ${n}`);
+		const before = this.calls.get(tool_call_id)?.n ?? n;
+		if (before !== n) throw new Error(`a call's number went from ${before} to ${n}`);
+		this.places.set(n, tool_call_id);
 	}
 
 	#log(doc: LogRow): void {

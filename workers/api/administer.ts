@@ -4,13 +4,13 @@
  * tool, secret, channel, key and role routes.
  */
 import { D1Audit } from "#adapters/d1/d1-audit.ts";
+import { randomBytes } from "#adapters/random.ts";
 import { hex } from "#core/ids.ts";
 import type { JsonObject } from "#core/json.ts";
 import { permits } from "#core/policy/permits.ts";
 import type { Authority, Caller } from "#core/principal.ts";
 import type { Ctx } from "./noun.ts";
 import { ApiProblem, problem } from "./problem.ts";
-import { randomBytes } from "./random.ts";
 
 export type AdminAction = {
 	/** `tool.publish`, `secret.put` … */

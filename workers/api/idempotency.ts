@@ -4,6 +4,7 @@
  * route and the key. Called by routes that create something.
  */
 import { createHash } from "node:crypto";
+import { randomBytes } from "#adapters/random.ts";
 import { deriveKey, hmacSha256, readMasters } from "#adapters/secrets/derive.ts";
 import { findIllFormed } from "#core/data/well-formed.ts";
 import { hex } from "#core/ids.ts";
@@ -11,7 +12,6 @@ import { canonicalJson, type Json } from "#core/json.ts";
 import type { Caller } from "#core/principal.ts";
 import type { Env } from "./env.ts";
 import { invalidField } from "./problem.ts";
-import { randomBytes } from "./random.ts";
 
 /** The request's key, or null. Throws 422 when it is not 1 to 255 visible ASCII characters. */
 export function idempotencyKey(header: string | undefined): string | null {

@@ -5,9 +5,9 @@
  */
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
+import { randomBytes } from "#adapters/random.ts";
 import { traceId, traceIdOf } from "#core/ids.ts";
 import type { AppEnv } from "../env.ts";
-import { randomBytes } from "../random.ts";
 
 /** JSON needs nothing; the documentation page has one inline style sheet and takes no foreign text. */
 const POLICY =

@@ -5,10 +5,10 @@
 import type { Context, ErrorHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { D1Unavailable } from "#adapters/d1/d1-unavailable.ts";
+import { randomBytes } from "#adapters/random.ts";
 import { traceId } from "#core/ids.ts";
 import type { AppEnv } from "../env.ts";
 import { ApiProblem, PROBLEMS, type ProblemCode, problem, problemBody } from "../problem.ts";
-import { randomBytes } from "../random.ts";
 
 export const onError: ErrorHandler<AppEnv> = (error, c) => respond(c, asProblem(error, c.get("trace_id")));
 

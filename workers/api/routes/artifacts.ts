@@ -4,10 +4,10 @@
  * a download of inert type: what a tool returned must never run as a page of Belay's own origin.
  */
 import { R2Artifacts, type ReadArtifact } from "#adapters/r2/r2-artifacts.ts";
+import { randomBytes } from "#adapters/random.ts";
 import { runOf } from "#core/ids.ts";
 import { type Ctx, noun } from "../noun.ts";
 import { ApiProblem, notFound, problem } from "../problem.ts";
-import { randomBytes } from "../random.ts";
 import { askRun } from "../run-object.ts";
 
 const RETRY_AFTER_S = 2;

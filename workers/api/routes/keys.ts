@@ -8,6 +8,7 @@ import { D1AuthorityStore } from "#adapters/d1/d1-authority-store.ts";
 import { D1KeyStore, type KeyView } from "#adapters/d1/d1-key-store.ts";
 import { D1Principals, type PrincipalRow } from "#adapters/d1/d1-principals.ts";
 import { D1Roles } from "#adapters/d1/d1-roles.ts";
+import { randomBytes } from "#adapters/random.ts";
 import { PRINCIPAL_KINDS } from "#core/principal.ts";
 import { audited, requireHeld } from "../administer.ts";
 import { bump, controlOf } from "../control.ts";
@@ -15,7 +16,6 @@ import { idempotencyKey, newIdPart, tenantMac } from "../idempotency.ts";
 import { keyHash } from "../middleware/authenticate.ts";
 import { type Ctx, noun } from "../noun.ts";
 import { invalidField, notFound, problem } from "../problem.ts";
-import { randomBytes } from "../random.ts";
 import { listOf } from "../wire/envelopes.ts";
 
 const PREFIX = "belay_live_";
