@@ -1,7 +1,7 @@
 /** The tables of one run. They come with the run: an object that was only probed keeps no storage. */
 
-/** A row per step: what it said, and the run as it left it, of which only the last one is read. */
-export const STEP_TABLE = "CREATE TABLE step (seq INTEGER PRIMARY KEY, doc TEXT NOT NULL, run TEXT);";
+/** A row per step: the run as it left it, of which only the last is read, what it added to the conversation, and what it said. */
+export const STEP_TABLE = "CREATE TABLE step (seq INTEGER PRIMARY KEY, run TEXT, messages TEXT, doc TEXT NOT NULL);";
 
 /** A call has one b-tree: those of a turn lie together (`placeOf`), and those that move are in memory. */
 export const CALL_TABLE =
@@ -17,7 +17,6 @@ export const SCHEMA = `
 CREATE TABLE run_request (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
 ${CALL_TABLE}
 CREATE TABLE approval (approval_id TEXT PRIMARY KEY, tool_call_id TEXT NOT NULL, status TEXT NOT NULL, seq INTEGER NOT NULL, doc TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE message (n INTEGER PRIMARY KEY, turn INTEGER NOT NULL, doc TEXT NOT NULL);
 CREATE TABLE exposure (n INTEGER PRIMARY KEY, doc TEXT NOT NULL);
 CREATE TABLE definition (definition_hash TEXT PRIMARY KEY, doc TEXT NOT NULL) WITHOUT ROWID;
 ${STEP_TABLE}

@@ -29,6 +29,7 @@ export const REQUEST_FIELDS = [
 /** Members that most runs leave as they began, and while they are so they are not written. */
 const AS_BEGUN = {
 	v: 1,
+	script: { length: 0, at: 0 },
 	answer: null,
 	error: null,
 	turn_open: false,
@@ -50,10 +51,17 @@ export function movingOf(run: RunRecord): object {
 	const moving: Partial<Record<keyof RunRecord, unknown>> = { ...run };
 	for (const name of REQUEST_FIELDS) moving[name] = undefined;
 	for (const [name, begun] of Object.entries(AS_BEGUN) as [keyof typeof AS_BEGUN, unknown][]) {
-		const value = run[name];
-		if (value === begun || (Array.isArray(value) && value.length === 0)) moving[name] = undefined;
+		if (isStill(run[name], begun)) moving[name] = undefined;
 	}
 	return moving;
+}
+
+/** Looked at no deeper than its members: one that only looks different is written. */
+function isStill(value: unknown, begun: unknown): boolean {
+	if (value === begun) return true;
+	if (Array.isArray(value)) return value.length === 0;
+	if (typeof value !== "object" || value === null || typeof begun !== "object" || begun === null) return false;
+	return Object.entries(begun).every(([name, one]) => (value as Record<string, unknown>)[name] === one);
 }
 
 /** The whole of it again. */

@@ -1,5 +1,5 @@
 /**
- * One run's rows in its own SQLite (decision 2): a row per call, message, approval and log entry; texts too long for a
+ * One run's rows in its own SQLite (decision 2): a row per call, approval and step; texts too long for a
  * cell lie in chunks beside them. It decides nothing. Only the run object uses it.
  */
 import type { StoredMessage } from "#core/planner/conversation.ts";
@@ -14,7 +14,7 @@ import { askedOf, REQUEST_FIELDS, wholeRun } from "./split-run.ts";
 import { type Derive, type Timer, Timers } from "./timers.ts";
 import { isOld, upgrade } from "./upgrade.ts";
 
-type Written = Exclude<Row, { readonly table: "log" | "run" | "due" | "due_done" }>;
+type Written = Exclude<Row, { readonly table: "log" | "run" | "message" | "due" | "due_done" }>;
 
 export class RunStore {
 	readonly #storage: DurableObjectStorage;
@@ -87,17 +87,19 @@ export class RunStore {
 	/** Writes one step's rows. Call it inside `transaction`. Arms the one alarm over the due-table in the same transaction. */
 	save(rows: readonly Row[], now: number): void {
 		const log: LogRow[] = [];
+		const messages: StoredMessage[] = [];
 		let run: RunRecord | null = null;
 		const timers = new Map<string, Timer>();
 		for (const row of rows) {
 			if (row.table === "log") log.push(row.doc);
 			else if (row.table === "run") run = row.doc;
+			else if (row.table === "message") messages.push(row.doc);
 			else if (row.table === "due") timers.set(`${row.kind}:${row.ref}`, row);
 			else if (row.table === "due_done") timers.set(`${row.kind}:${row.ref}`, { ...row, at: null });
 			else this.#write(row);
 		}
 		if (run !== null) this.#writeRequest(run);
-		this.log.write(log, run);
+		this.log.write({ entries: log, run, messages });
 		if (timers.size > 0) this.timers.write([...timers.values()], now);
 	}
 
@@ -127,14 +129,6 @@ export class RunStore {
 				);
 				return;
 			}
-			case "message":
-				sql.exec(
-					"INSERT INTO message VALUES (?, ?, ?)",
-					row.doc.n,
-					row.doc.turn,
-					this.#rows.pack(`message:${row.doc.n}`, row.doc),
-				);
-				return;
 			case "exposure":
 				sql.exec("INSERT INTO exposure VALUES (?, ?)", row.doc.n, this.#rows.pack(`exposure:${row.doc.n}`, row.doc));
 				return;
@@ -188,7 +182,7 @@ export class RunStore {
 		return this.#rows.all<ApprovalRecord>("SELECT doc FROM approval WHERE seq > ? ORDER BY seq", seq);
 	}
 	messages(): StoredMessage[] {
-		return this.#rows.all<StoredMessage>("SELECT doc FROM message ORDER BY n");
+		return this.log.messages();
 	}
 	definition(definition_hash: string): ToolVersion | undefined {
 		return this.#rows.one<ToolVersion>("SELECT doc FROM definition WHERE definition_hash = ?", definition_hash);

@@ -2,10 +2,11 @@
  * Tables of a run that an earlier version made, brought to the present form when its object wakes: in one transaction, and
  * nothing is lost. A run outlives deploys, and its storage has no other keeper. Used by the run's store.
  */
+import type { StoredMessage } from "#core/planner/conversation.ts";
 import type { LogRow } from "#core/run/effect.ts";
 import type { CallRecord, RunRecord } from "#core/run/state.ts";
 import type { PackedRows } from "./packed-rows.ts";
-import type { StoredStep } from "./run-log.ts";
+import { SHORT_CHARS, type StoredStep } from "./run-log.ts";
 import { CALL_TABLE, placeOf, STEP_TABLE } from "./schema.ts";
 
 type OldEntry = { seq: number; at: string; event: LogRow["event"]; doc: string; audit: string | null };
@@ -19,7 +20,8 @@ export const isOld = (sql: SqlStorage): boolean => has(sql, "run");
 /** Call it inside a transaction. */
 export function upgrade(sql: SqlStorage, rows: PackedRows): void {
 	if (has(sql, "log")) entriesToSteps(sql, rows);
-	else sql.exec("ALTER TABLE step ADD COLUMN run TEXT");
+	else for (const column of ["run", "messages"]) sql.exec(`ALTER TABLE step ADD COLUMN ${column} TEXT`);
+	messagesIntoSteps(sql, rows);
 	const calls = placeCalls(sql, rows);
 	runIntoStep(sql, rows, calls);
 }
@@ -34,7 +36,7 @@ function entriesToSteps(sql: SqlStorage, rows: PackedRows): void {
 		const data = rows.unpack<LogRow["data"]>(`log:${seq}`, old.doc);
 		const audit = old.audit === null ? null : rows.unpack<LogRow["audit"]>(`audit:${seq}`, old.audit);
 		const step: StoredStep = { from: seq, at: old.at, entries: [{ event, data, audit }] };
-		sql.exec("INSERT INTO step VALUES (?, ?, NULL)", seq, rows.pack(`step:${seq}`, step));
+		sql.exec("INSERT INTO step (seq, doc) VALUES (?, ?)", seq, rows.pack(`step:${seq}`, step));
 		at = seq;
 	}
 	sql.exec("DELETE FROM body WHERE owner LIKE 'log:%' OR owner LIKE 'audit:%'");
@@ -69,4 +71,19 @@ function runIntoStep(sql: SqlStorage, rows: PackedRows, calls: number): void {
 	if (run === undefined) return;
 	const next_call = Math.max(run.next_call, calls + 1);
 	sql.exec("UPDATE step SET run = ? WHERE seq = (SELECT max(seq) FROM step)", rows.pack("run", { ...run, next_call }));
+}
+
+/** Until then each message had a row. Which step it came with is not known, and only their order is read: each step gets as many. */
+function messagesIntoSteps(sql: SqlStorage, rows: PackedRows): void {
+	const steps = sql.exec<{ seq: number }>("SELECT seq FROM step ORDER BY seq").toArray();
+	const { count } = sql.exec<{ count: number }>("SELECT count(*) AS count FROM message").one();
+	const each = Math.ceil(count / steps.length);
+	for (const [at, { seq }] of steps.entries()) {
+		const query = "SELECT doc FROM message ORDER BY n LIMIT ? OFFSET ?";
+		const some = rows.all<StoredMessage>(query, each, at * each);
+		if (some.length === 0) break;
+		sql.exec("UPDATE step SET messages = ? WHERE seq = ?", rows.pack(`messages:${seq}`, some, SHORT_CHARS), seq);
+	}
+	sql.exec("DELETE FROM body WHERE owner LIKE 'message:%'");
+	sql.exec("DROP TABLE message");
 }

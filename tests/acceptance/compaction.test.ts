@@ -26,10 +26,15 @@ const holds = (request: any, mark: string): boolean => textOf(request).includes(
 const isSummary = (request: any): boolean => request.body.tools === undefined;
 const newModel = (): string => `m-${crypto.randomUUID()}`;
 
-async function stored(run_id: string, table: "run_request" | "run"): Promise<Run> {
+async function stored(run_id: string, part: "run_request" | "run"): Promise<Run> {
 	const text = await runInDurableObject(
 		env.AGENT_RUN.getByName(run_id),
-		(_object, state) => state.storage.sql.exec<{ doc: string }>(`SELECT doc FROM ${table}`).one().doc,
+		(_object, state) =>
+			state.storage.sql
+				.exec<{ doc: string }>(
+					part === "run" ? "SELECT run AS doc FROM step ORDER BY seq DESC LIMIT 1" : "SELECT doc FROM run_request",
+				)
+				.one().doc,
 	);
 	return JSON.parse(text);
 }
@@ -131,7 +136,9 @@ describe("a planner that throws", () => {
 		const model = newModel();
 		const waiting = await managedRun(tenant, model, [calls(["p", "pay", { to: "A", amount: 1 }]), answer("never")]);
 		await runInDurableObject(env.AGENT_RUN.getByName(waiting.run_id), (_object, state) => {
-			state.storage.sql.exec("UPDATE message SET doc = '{\"secret-of-the-run' WHERE n = 1");
+			state.storage.sql.exec(
+				"UPDATE step SET messages = '{\"secret-of-the-run' WHERE seq = (SELECT min(seq) FROM step)",
+			);
 		});
 		expect((await approve(tenant, waiting.pending_approvals[0])).status).toBe(200);
 		const done = await rested(tenant, waiting.run_id, waiting.seq);

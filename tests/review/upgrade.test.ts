@@ -57,7 +57,14 @@ function ofNovember(sql: SqlStorage): void {
 		if (text.length <= PART_CHARS) sql.exec("UPDATE step SET doc = ? WHERE seq = ?", text, seq);
 		else for (const row of parts(`step:${seq}`, text)) sql.exec("INSERT OR REPLACE INTO body VALUES (?, ?, ?)", ...row);
 	}
-	sql.exec("ALTER TABLE step DROP COLUMN run");
+	sql.exec("CREATE TABLE message (n INTEGER PRIMARY KEY, turn INTEGER NOT NULL, doc TEXT NOT NULL)");
+	for (const { doc } of sql
+		.exec<{ doc: string }>("SELECT messages AS doc FROM step WHERE messages IS NOT NULL")
+		.toArray())
+		for (const one of parsed(sql, doc))
+			sql.exec("INSERT INTO message VALUES (?, ?, ?)", one.n, one.turn, JSON.stringify(one));
+	sql.exec("DELETE FROM body WHERE owner LIKE 'messages:%'");
+	for (const column of ["run", "messages"]) sql.exec(`ALTER TABLE step DROP COLUMN ${column}`);
 	callsOf(
 		sql,
 		"CREATE TABLE old (tool_call_id TEXT NOT NULL UNIQUE, ordinal INTEGER NOT NULL, turn INTEGER NOT NULL, state TEXT NOT NULL, doc TEXT NOT NULL)",
@@ -149,7 +156,11 @@ it.each([
 	const { run_id } = run;
 	await decide(tenant, run_id, turn(["quick", "a", {}], ["quick", "b", { q: "two" }]));
 	await decide(tenant, run_id, turn(["quick", "c", { text: LONG }]));
+	for (const content of ["first", "second"])
+		expect((await call("POST", `/v1/runs/${run_id}/messages`, { content }, tenant.operator)).status).toBe(200);
 	const before = await getRun(tenant, run_id);
+	const words = await get(`/v1/runs/${run_id}/messages`);
+	expect(words).toMatchObject({ said: ["first", "second"] });
 	const evidence = await get(`/v1/runs/${run_id}/evidence`);
 	expect(evidence.data).toHaveLength(3);
 	const told = await events(run_id, before.seq);
@@ -164,10 +175,11 @@ it.each([
 
 	expect(await getRun(tenant, run_id)).toEqual(before);
 	const tables = await tablesOf(run_id);
-	for (const gone of ["log", "run", "old_call"]) expect(tables).not.toContain(gone);
+	for (const gone of ["log", "run", "message", "old_call"]) expect(tables).not.toContain(gone);
 	expect(tables).toContain("step");
 	expect(await get(`/v1/runs/${run_id}/evidence`)).toEqual(evidence);
 	expect(await events(run_id, before.seq)).toEqual(told);
+	expect(await get(`/v1/runs/${run_id}/messages`)).toEqual(words);
 
 	const next = await decide(tenant, run_id, turn(["quick", "d", {}]));
 	expect(next.run.calls.map((one: Run) => one.state)).toEqual(["COMPLETED"]);
