@@ -63,24 +63,19 @@ describe("deadlines over one timer", () => {
 		expect(vi.getTimerCount()).toBe(0);
 	});
 
-	it("ring the others when one of them throws", async () => {
+	it("ring the others when one of them throws, and the log does not quote it", async () => {
 		const rang: string[] = [];
-		const thrown: unknown[] = [];
-		const queued = vi.spyOn(globalThis, "queueMicrotask").mockImplementation((work) => {
-			try {
-				work();
-			} catch (error) {
-				thrown.push(error);
-			}
-		});
+		const logged = vi.spyOn(console, "error").mockImplementation(() => {});
 		const deadlines = new Deadlines();
 		deadlines.set(10, () => {
-			throw new Error("broken");
+			throw new Error("secret-of-the-run");
 		});
 		deadlines.set(10, () => rang.push("other"));
 		await pass(10);
-		queued.mockRestore();
+		const lines = logged.mock.calls.flat().join();
+		logged.mockRestore();
 		expect(rang).toEqual(["other"]);
-		expect(thrown).toHaveLength(1);
+		expect(lines).toContain("a deadline could not be served");
+		expect(lines).not.toContain("secret");
 	});
 });
