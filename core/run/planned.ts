@@ -123,7 +123,7 @@ function open(draft: Draft, event: Planned): StepProblem | null {
 		role: "assistant",
 		content: decision.content,
 		reasoning_content: decision.reasoning_content,
-		cut,
+		...(cut ? { cut } : {}),
 		tool_calls: calls.map((call) => ({
 			tool_call_id: call.tool_call_id,
 			provider_call_id: call.provider_call_id,

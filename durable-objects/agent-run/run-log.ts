@@ -4,37 +4,12 @@
  * Entries are numbered one by one, so the last number and the first say the rest. Used by the run's store.
  */
 import { invariant } from "#core/invariant.ts";
-import type { Json } from "#core/json.ts";
 import type { StoredMessage } from "#core/planner/conversation.ts";
-import type { AuditPart, LogRow } from "#core/run/effect.ts";
+import type { LogRow } from "#core/run/effect.ts";
 import type { RunRecord } from "#core/run/state.ts";
 import type { PackedRows } from "./packed-rows.ts";
 import { movingOf } from "./split-run.ts";
-
-/** `from`: the number of the first entry; the row's key is that of the last. */
-export type StoredStep = {
-	readonly from: number;
-	readonly at: string;
-	readonly entries: readonly StoredEntry[];
-};
-/** Most entries have no audit part; the input of one that has is the record's, and is said once. */
-type StoredEntry = Pick<LogRow, "event" | "data"> & {
-	readonly audit?: (Omit<AuditPart, "input_params"> & { readonly input_params?: Json | undefined }) | null | undefined;
-};
-
-function stored({ event, data, audit }: LogRow): StoredEntry {
-	if (audit === null) return { event, data };
-	return { event, data, audit: audit.input_params === data.input ? { ...audit, input_params: undefined } : audit };
-}
-
-function told({ event, data, audit }: StoredEntry): Pick<LogRow, "event" | "data" | "audit"> {
-	if (audit === undefined || audit === null) return { event, data, audit: null };
-	return {
-		event,
-		data,
-		audit: { ...audit, input_params: (Object.hasOwn(audit, "input_params") ? audit.input_params : data.input) as Json },
-	};
-}
+import { type StoredStep, stored, told } from "./stored-step.ts";
 
 /** What a step is written from. `run`: null where it did nothing to it. */
 export type WrittenStep = {
@@ -70,7 +45,7 @@ export class RunLog {
 			return;
 		}
 		invariant(last.seq === first.seq + entries.length - 1, "a step's entries follow one another");
-		const step: StoredStep = { from: first.seq, at: first.at, entries: entries.map(stored) };
+		const step: StoredStep = { from: first.seq, at: first.at, entries: stored(entries) };
 		this.#sql.exec(
 			"INSERT INTO step (seq, run, messages, doc) VALUES (?, ?, ?, ?)",
 			last.seq,
@@ -112,8 +87,8 @@ export class RunLog {
 			read = 0;
 			const query = "SELECT doc FROM step WHERE seq > ? ORDER BY seq LIMIT ?";
 			for (const { from, at: time, entries } of this.#rows.each<StoredStep>(query, at, READ_STEPS)) {
-				for (const [n, entry] of entries.entries())
-					if (from + n > after_seq) yield { ...told(entry), seq: from + n, at: time };
+				for (const [n, entry] of told(entries).entries())
+					if (from + n > after_seq) yield { ...entry, seq: from + n, at: time };
 				at = from + entries.length - 1;
 				read++;
 			}

@@ -6,8 +6,9 @@ import type { StoredMessage } from "#core/planner/conversation.ts";
 import type { LogRow } from "#core/run/effect.ts";
 import type { CallRecord, RunRecord } from "#core/run/state.ts";
 import type { PackedRows } from "./packed-rows.ts";
-import { SHORT_CHARS, type StoredStep } from "./run-log.ts";
+import { SHORT_CHARS } from "./run-log.ts";
 import { CALL_TABLE, placeOf, STEP_TABLE } from "./schema.ts";
+import type { StoredStep } from "./stored-step.ts";
 
 type OldEntry = { seq: number; at: string; event: LogRow["event"]; doc: string; audit: string | null };
 

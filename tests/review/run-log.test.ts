@@ -8,13 +8,13 @@ import { PackedRows } from "#objects/agent-run/packed-rows.ts";
 import { RunLog, type WrittenStep } from "#objects/agent-run/run-log.ts";
 
 /** Runs with a log of its own in an empty object's storage. */
-const withLog = (name: string, work: (log: RunLog) => void): Promise<void> =>
+const withLog = (name: string, work: (log: RunLog, sql: SqlStorage) => void): Promise<void> =>
 	runInDurableObject(env.AGENT_RUN.getByName(name), (_object, { storage: { sql } }) => {
 		sql.exec("CREATE TABLE step (seq INTEGER PRIMARY KEY, run TEXT, messages TEXT, doc TEXT NOT NULL)");
 		sql.exec(
 			"CREATE TABLE body (owner TEXT NOT NULL, part INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (owner, part))",
 		);
-		work(new RunLog(sql, new PackedRows(sql)));
+		work(new RunLog(sql, new PackedRows(sql)), sql);
 	});
 const entry = (seq: number, data: object, audit: object | null = null) =>
 	({ seq, at: "2026-11-30", event: "call.state", data, audit }) as unknown as LogRow;
@@ -31,6 +31,37 @@ it("keeps what a step adds to the conversation, with the step before where it sa
 		log.write({ ...said([entry(4, { long: "长".repeat(261_000) })]), messages: [word(13)] });
 		expect(log.messages()).toEqual([1, 2, 3, 4, 13].map(word));
 		expect([...log.after(0)].map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+	}));
+
+it("says once what two entries of a step say alike, and gives back what each of them said", () =>
+	withLog("run_log_alike", (log, sql) => {
+		const of = (tool_call_id: string, state: string, more: object = {}) => ({
+			tool_call_id,
+			state,
+			error: null,
+			...more,
+		});
+		const input = { text: "x".repeat(500) };
+		const entries = [
+			entry(1, of("a", "PENDING")),
+			entry(2, of("b", "PENDING")),
+			entry(3, of("b", "DISPATCHED")),
+			{
+				...entry(4, { tool_call_id: "b", input }, { action: "x", input_params: input }),
+				event: "evidence.recorded" as const,
+			},
+			entry(5, of("b", "COMPLETED", { error: { code: "x" } })),
+			entry(6, { state: "PENDING", tool_call_id: "b", error: null }),
+			entry(7, { state: "PENDING" }),
+			{ ...entry(8, { input }, { action: "x", input_params: null }), event: "evidence.recorded" as const },
+		];
+		log.write(said(entries));
+		expect(JSON.stringify([...log.after(0)].map(({ seq, event, data }) => ({ seq, event, data })))).toBe(
+			JSON.stringify(entries.map(({ seq, event, data }) => ({ seq, event, data }))),
+		);
+		expect([...log.after(0)]).toEqual(entries);
+		const { doc } = sql.exec<{ doc: string }>("SELECT doc FROM step").one();
+		expect(doc.length).toBeLessThan(JSON.stringify(entries).length - 600);
 	}));
 
 it("is read on from every number, within a step and past the end", () =>

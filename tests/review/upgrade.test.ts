@@ -2,6 +2,7 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, it } from "vitest";
+import { type StoredStep, told } from "#objects/agent-run/stored-step.ts";
 import { decide, externalRun, getRun, ledgerTool, READ, type Run, turn } from "../acceptance/tools.ts";
 import { call, seedTenant, type TestTenant, worker } from "../support/client.ts";
 
@@ -15,8 +16,7 @@ beforeAll(async () => {
 const LONG = "x".repeat(261_900);
 const PART_CHARS = 262_144;
 
-type Entry = { event: string; data: { input?: unknown }; audit?: object | null };
-type Step = { from: number; at: string; entries: Entry[] };
+type Step = { from: number; at: string; entries: ReturnType<typeof told> };
 
 const parsed = (sql: SqlStorage, doc: string) =>
 	JSON.parse(
@@ -33,13 +33,8 @@ const parsed = (sql: SqlStorage, doc: string) =>
 function steps(sql: SqlStorage): Step[] {
 	const rows = sql.exec<{ doc: string }>("SELECT doc FROM step ORDER BY seq").toArray();
 	return rows.map(({ doc }) => {
-		const step: Step = parsed(sql, doc);
-		const whole = ({ event, data, audit }: Entry): Entry => ({
-			event,
-			data,
-			audit: audit === undefined || audit === null ? null : { input_params: data.input, ...audit },
-		});
-		return { ...step, entries: step.entries.map(whole) };
+		const step: StoredStep = parsed(sql, doc);
+		return { ...step, entries: told(step.entries) };
 	});
 }
 
