@@ -16,6 +16,9 @@ import { isOld, upgrade } from "./upgrade.ts";
 
 type Written = Exclude<Row, { readonly table: "log" | "run" | "message" | "due" | "due_done" }>;
 
+/** An edited call came later and has the place of the one it replaces. */
+const byOrder = (a: CallRecord, b: CallRecord): number => a.ordinal - b.ordinal;
+
 export class RunStore {
 	readonly #storage: DurableObjectStorage;
 	readonly #sql: SqlStorage;
@@ -72,6 +75,7 @@ export class RunStore {
 			"SELECT doc FROM call WHERE place >= ? OR state IN ('AWAITING_APPROVAL', 'PENDING', 'DISPATCHED', 'RUNNING') ORDER BY place",
 			placeOf(run.turn, 0),
 		);
+		calls.sort(byOrder);
 		const approvals = this.#rows.all<ApprovalRecord>(
 			"SELECT doc FROM approval WHERE status = 'pending' OR tool_call_id IN (SELECT tool_call_id FROM call WHERE place >= ?)",
 			placeOf(run.turn, 0),
@@ -165,7 +169,7 @@ export class RunStore {
 			placeOf(turn, 0),
 			placeOf(turn + 1, 0) - 1,
 		);
-		return calls.sort((a, b) => a.ordinal - b.ordinal);
+		return calls.sort(byOrder);
 	}
 	lastCalls(limit: number): CallRecord[] {
 		return this.#rows.all<CallRecord>("SELECT doc FROM call ORDER BY place DESC LIMIT ?", limit).reverse();
