@@ -60,22 +60,23 @@ export const IDENTIFIER_CHINESE = [
 	"社保号",
 ] as const;
 
-/** Names that were looked at: tools and their arguments have few, and they come again with every call. */
+/** Member names that were looked at: tools and their arguments have few, and they come again with every call. */
 const seen = new Map<string, FieldClass | undefined>();
 const SEEN_MAX_NAMES = 2_000;
 const SEEN_MAX_CHARS = 64;
 
-/** What a value under this name is, or undefined where the name says nothing. */
-export function classifyName(name: string): FieldClass | undefined {
-	if (name.length > SEEN_MAX_CHARS) return classify(name);
+/** `classifyName` of a member's name as JSON.parse made it. A piece of a text is not for here: it would keep the text in memory. */
+export function classifyMember(name: string): FieldClass | undefined {
+	if (name.length > SEEN_MAX_CHARS) return classifyName(name);
 	if (seen.has(name)) return seen.get(name);
-	const found = classify(name);
+	const found = classifyName(name);
 	if (seen.size >= SEEN_MAX_NAMES) seen.clear();
 	seen.set(name, found);
 	return found;
 }
 
-function classify(name: string): FieldClass | undefined {
+/** What a value under this name is, or undefined where the name says nothing. */
+export function classifyName(name: string): FieldClass | undefined {
 	const words = wordsOf(name.slice(0, 128));
 	const joined = words.join("");
 	if (SECRET_CHINESE.some((one) => name.includes(one))) return "secret";

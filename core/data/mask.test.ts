@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../json.ts";
 import { maskJson, maskText } from "./mask.ts";
@@ -284,4 +286,16 @@ test("masking what is masked changes nothing, and no secret survives (seeded)", 
 				secret,
 			);
 	}
+});
+
+test("no text that was masked is kept in memory for the names in it", () => {
+	setFlagsFromString("--expose-gc");
+	const collect = runInNewContext("gc") as () => void;
+	const used = (): number => {
+		collect();
+		return process.memoryUsage().heapUsed;
+	};
+	const before = used();
+	for (let n = 0; n < 300; n++) maskJson({ note: `parameter_number_${n}: 5 ${"x".repeat(100_000)}${n}` });
+	expect(used() - before).toBeLessThan(10_000_000);
 });

@@ -5,7 +5,7 @@
  */
 import { isJsonObject, type Json, type JsonObject, own, put } from "../json.ts";
 import { JSON_DEPTH_MAX } from "../limits.ts";
-import { classifyName, type FieldClass } from "./mask-names.ts";
+import { classifyMember, classifyName, type FieldClass } from "./mask-names.ts";
 import { maskText } from "./mask-text.ts";
 import { MASKED, maskIdentifier } from "./mask-value.ts";
 
@@ -28,7 +28,7 @@ function walkObject(value: JsonObject, kind: FieldClass | undefined, depth: numb
 	const named = namedValue(value);
 	const columns = columnKinds(value);
 	for (const [key, child] of Object.entries(value)) {
-		const childKind = kind ?? classifyName(key) ?? (key === "value" || key === "val" ? named : undefined);
+		const childKind = kind ?? classifyMember(key) ?? (key === "value" || key === "val" ? named : undefined);
 		const masked =
 			key === "rows" && columns !== undefined
 				? maskRows(child, columns, childKind, depth + 1)

@@ -26,13 +26,10 @@ export class PackedRows {
 			yield this.unpack(doc.startsWith(CHUNKED) ? doc.slice(1) : "", doc);
 	}
 
-	/**
-	 * C03: a row stops at 2 MB; a text of up to 256 Ki characters fits, a longer one is kept in parts.
-	 * @param most characters that stay in the row: fewer where it has several such texts
-	 */
-	pack(owner: string, value: unknown, most = BODY_CHUNK_BYTES): string {
+	/** C03: a row stops at 2 MB; two texts of up to 256 Ki characters fit, a longer one is kept in parts. */
+	pack(owner: string, value: unknown): string {
 		const text = JSON.stringify(value);
-		if (text.length <= most) return text;
+		if (text.length <= BODY_CHUNK_BYTES) return text;
 		this.#sql.exec("DELETE FROM body WHERE owner = ?", owner);
 		for (let part = 0; part * BODY_CHUNK_BYTES < text.length; part++) {
 			const data = text.slice(part * BODY_CHUNK_BYTES, (part + 1) * BODY_CHUNK_BYTES);

@@ -12,10 +12,11 @@ export class RecentCalls {
 		this.#store = store;
 	}
 
-	/** The last RUN_VIEW_CALLS, oldest first. */
+	/** The last RUN_VIEW_CALLS that came to be, as storage would choose them, in the planner's order. */
 	list(): CallRecord[] {
 		this.#calls ??= new Map(this.#store.lastCalls(RUN_VIEW_CALLS).map((call) => [call.tool_call_id, call]));
-		return [...this.#calls.values()].sort((a, b) => a.turn - b.turn || a.ordinal - b.ordinal).slice(-RUN_VIEW_CALLS);
+		const newest = [...this.#calls.values()].sort((a, b) => a.turn - b.turn || a.n - b.n).slice(-RUN_VIEW_CALLS);
+		return newest.sort((a, b) => a.turn - b.turn || a.ordinal - b.ordinal);
 	}
 
 	/** A turn's calls in the planner's order; from memory when all of them are among the newest. */

@@ -1,5 +1,5 @@
 /**
- * One run's rows in its own SQLite (decision 2): a row per call, approval and step; texts too long for a
+ * One run's rows in its own SQLite (decision 2): a row per call, message, approval and step; texts too long for a
  * cell lie in chunks beside them. It decides nothing. Only the run object uses it.
  */
 import type { StoredMessage } from "#core/planner/conversation.ts";
@@ -14,7 +14,7 @@ import { askedOf, REQUEST_FIELDS, wholeRun } from "./split-run.ts";
 import { type Derive, type Timer, Timers } from "./timers.ts";
 import { isOld, upgrade } from "./upgrade.ts";
 
-type Written = Exclude<Row, { readonly table: "log" | "run" | "message" | "due" | "due_done" }>;
+type Written = Exclude<Row, { readonly table: "log" | "run" | "due" | "due_done" }>;
 
 /** An edited call came later and has the place of the one it replaces. */
 const byOrder = (a: CallRecord, b: CallRecord): number => a.ordinal - b.ordinal;
@@ -91,19 +91,17 @@ export class RunStore {
 	/** Writes one step's rows. Call it inside `transaction`. Arms the one alarm over the due-table in the same transaction. */
 	save(rows: readonly Row[], now: number): void {
 		const log: LogRow[] = [];
-		const messages: StoredMessage[] = [];
 		let run: RunRecord | null = null;
 		const timers = new Map<string, Timer>();
 		for (const row of rows) {
 			if (row.table === "log") log.push(row.doc);
 			else if (row.table === "run") run = row.doc;
-			else if (row.table === "message") messages.push(row.doc);
 			else if (row.table === "due") timers.set(`${row.kind}:${row.ref}`, row);
 			else if (row.table === "due_done") timers.set(`${row.kind}:${row.ref}`, { ...row, at: null });
 			else this.#write(row);
 		}
 		if (run !== null) this.#writeRequest(run);
-		this.log.write({ entries: log, run, messages });
+		this.log.write(log, run);
 		if (timers.size > 0) this.timers.write([...timers.values()], now);
 	}
 
@@ -133,6 +131,14 @@ export class RunStore {
 				);
 				return;
 			}
+			case "message":
+				sql.exec(
+					"INSERT INTO message VALUES (?, ?, ?)",
+					row.doc.n,
+					row.doc.turn,
+					this.#rows.pack(`message:${row.doc.n}`, row.doc),
+				);
+				return;
 			case "exposure":
 				sql.exec("INSERT INTO exposure VALUES (?, ?)", row.doc.n, this.#rows.pack(`exposure:${row.doc.n}`, row.doc));
 				return;
@@ -158,9 +164,12 @@ export class RunStore {
 		this.#asked = run;
 	}
 
-	/** Looks through all of the run's calls, for it is rarely asked and an index would be paid for with each of them. */
+	/** Looks through the run's calls, the newest first: it is rarely asked, and an index would be paid for with each of them. */
 	call(tool_call_id: string): CallRecord | undefined {
-		return this.#rows.one<CallRecord>("SELECT doc FROM call WHERE tool_call_id = ?", tool_call_id);
+		return this.#rows.one<CallRecord>(
+			"SELECT doc FROM call WHERE tool_call_id = ? ORDER BY place DESC LIMIT 1",
+			tool_call_id,
+		);
 	}
 	/** In the planner's order. */
 	callsOf(turn: number): CallRecord[] {
@@ -176,7 +185,8 @@ export class RunStore {
 	}
 	/** Completed results by the planner's own id, latest last: what a script's placeholders may name. */
 	results(): Map<string, CallRecord> {
-		const calls = this.#rows.all<CallRecord>("SELECT doc FROM call WHERE state = 'COMPLETED' ORDER BY place");
+		const calls = this.#rows.all<CallRecord>("SELECT doc FROM call WHERE state = 'COMPLETED'");
+		calls.sort((a, b) => a.turn - b.turn || byOrder(a, b));
 		return new Map(calls.map((call) => [call.provider_call_id, call]));
 	}
 	approval(approval_id: string): ApprovalRecord | undefined {
@@ -186,7 +196,7 @@ export class RunStore {
 		return this.#rows.all<ApprovalRecord>("SELECT doc FROM approval WHERE seq > ? ORDER BY seq", seq);
 	}
 	messages(): StoredMessage[] {
-		return this.log.messages();
+		return this.#rows.all<StoredMessage>("SELECT doc FROM message ORDER BY n");
 	}
 	definition(definition_hash: string): ToolVersion | undefined {
 		return this.#rows.one<ToolVersion>("SELECT doc FROM definition WHERE definition_hash = ?", definition_hash);

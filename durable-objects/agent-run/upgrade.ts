@@ -2,11 +2,9 @@
  * Tables of a run that an earlier version made, brought to the present form when its object wakes: in one transaction, and
  * nothing is lost. A run outlives deploys, and its storage has no other keeper. Used by the run's store.
  */
-import type { StoredMessage } from "#core/planner/conversation.ts";
 import type { LogRow } from "#core/run/effect.ts";
 import type { CallRecord, RunRecord } from "#core/run/state.ts";
 import type { PackedRows } from "./packed-rows.ts";
-import { SHORT_CHARS } from "./run-log.ts";
 import { CALL_TABLE, placeOf, STEP_TABLE } from "./schema.ts";
 import type { StoredStep } from "./stored-step.ts";
 
@@ -21,8 +19,7 @@ export const isOld = (sql: SqlStorage): boolean => has(sql, "run");
 /** Call it inside a transaction. */
 export function upgrade(sql: SqlStorage, rows: PackedRows): void {
 	if (has(sql, "log")) entriesToSteps(sql, rows);
-	else for (const column of ["run", "messages"]) sql.exec(`ALTER TABLE step ADD COLUMN ${column} TEXT`);
-	messagesIntoSteps(sql, rows);
+	else sql.exec("ALTER TABLE step ADD COLUMN run TEXT");
 	const calls = placeCalls(sql, rows);
 	runIntoStep(sql, rows, calls);
 }
@@ -44,11 +41,16 @@ function entriesToSteps(sql: SqlStorage, rows: PackedRows): void {
 	sql.exec("DROP TABLE log");
 }
 
+/** An edited call has the ordinal of the one it replaces, and comes behind it. Docs in parts are as good as edited: it is order only. */
+const LAST_OF_ITS_EDITS = `doc LIKE '%"superseded_by":null%'`;
+
 /** Until 2026-12-01 a call lay under its id, with an index by turn. Answers how many there are. */
 function placeCalls(sql: SqlStorage, rows: PackedRows): number {
 	sql.exec("ALTER TABLE call RENAME TO old_call");
 	sql.exec(CALL_TABLE);
-	const ids = sql.exec<{ id: string }>("SELECT tool_call_id AS id FROM old_call ORDER BY turn, ordinal").toArray();
+	const ids = sql
+		.exec<{ id: string }>(`SELECT tool_call_id AS id FROM old_call ORDER BY turn, ordinal, ${LAST_OF_ITS_EDITS}`)
+		.toArray();
 	for (const [at, { id }] of ids.entries()) {
 		const n = at + 1;
 		const call = rows.one<CallRecord>("SELECT doc FROM old_call WHERE tool_call_id = ?", id);
@@ -72,19 +74,4 @@ function runIntoStep(sql: SqlStorage, rows: PackedRows, calls: number): void {
 	if (run === undefined) return;
 	const next_call = Math.max(run.next_call, calls + 1);
 	sql.exec("UPDATE step SET run = ? WHERE seq = (SELECT max(seq) FROM step)", rows.pack("run", { ...run, next_call }));
-}
-
-/** Until then each message had a row. Which step it came with is not known, and only their order is read: each step gets as many. */
-function messagesIntoSteps(sql: SqlStorage, rows: PackedRows): void {
-	const steps = sql.exec<{ seq: number }>("SELECT seq FROM step ORDER BY seq").toArray();
-	const { count } = sql.exec<{ count: number }>("SELECT count(*) AS count FROM message").one();
-	const each = Math.ceil(count / steps.length);
-	for (const [at, { seq }] of steps.entries()) {
-		const query = "SELECT doc FROM message ORDER BY n LIMIT ? OFFSET ?";
-		const some = rows.all<StoredMessage>(query, each, at * each);
-		if (some.length === 0) break;
-		sql.exec("UPDATE step SET messages = ? WHERE seq = ?", rows.pack(`messages:${seq}`, some, SHORT_CHARS), seq);
-	}
-	sql.exec("DELETE FROM body WHERE owner LIKE 'message:%'");
-	sql.exec("DROP TABLE message");
 }

@@ -67,7 +67,16 @@ export function callView(call: CallRecord, whole = false): CallView {
 }
 
 function viewOf(call: CallRecord, whole: boolean): CallView {
-	const { ordinal: _o, definition_hash: _d, frozen: _f, boot_id: _b, rule_ids: _r, policy_rev: _p, ...rest } = call;
+	const {
+		n: _n,
+		ordinal: _o,
+		definition_hash: _d,
+		frozen: _f,
+		boot_id: _b,
+		rule_ids: _r,
+		policy_rev: _p,
+		...rest
+	} = call;
 	const { deadline_at: _a, running_logged: _l, superseded_by: _s, arguments_text: _t, ...more } = rest;
 	const {
 		retry_at: _w,

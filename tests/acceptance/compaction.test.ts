@@ -136,9 +136,7 @@ describe("a planner that throws", () => {
 		const model = newModel();
 		const waiting = await managedRun(tenant, model, [calls(["p", "pay", { to: "A", amount: 1 }]), answer("never")]);
 		await runInDurableObject(env.AGENT_RUN.getByName(waiting.run_id), (_object, state) => {
-			state.storage.sql.exec(
-				"UPDATE step SET messages = '{\"secret-of-the-run' WHERE seq = (SELECT min(seq) FROM step)",
-			);
+			state.storage.sql.exec("UPDATE message SET doc = '{\"secret-of-the-run' WHERE n = 1");
 		});
 		expect((await approve(tenant, waiting.pending_approvals[0])).status).toBe(200);
 		const done = await rested(tenant, waiting.run_id, waiting.seq);

@@ -38,7 +38,7 @@ describe("a planner's turn whose step fails", () => {
 		expect(waiting.status).toBe("awaiting_approval");
 		await sql(
 			waiting.run_id,
-			`CREATE TRIGGER broken BEFORE INSERT ON step WHEN NEW.messages LIKE '%"role":"assistant"%' BEGIN SELECT RAISE(ABORT, 'secret-of-the-run'); END`,
+			`CREATE TRIGGER broken BEFORE INSERT ON message WHEN NEW.doc LIKE '%"role":"assistant"%' BEGIN SELECT RAISE(ABORT, 'secret-of-the-run'); END`,
 		);
 		expect((await approve(tenant, waiting.pending_approvals[0])).status).toBe(200);
 		const done = await rested(tenant, waiting.run_id, waiting.seq);

@@ -2,15 +2,14 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import type { StoredMessage } from "#core/planner/conversation.ts";
 import type { LogRow } from "#core/run/effect.ts";
 import { PackedRows } from "#objects/agent-run/packed-rows.ts";
-import { RunLog, type WrittenStep } from "#objects/agent-run/run-log.ts";
+import { RunLog } from "#objects/agent-run/run-log.ts";
 
 /** Runs with a log of its own in an empty object's storage. */
 const withLog = (name: string, work: (log: RunLog, sql: SqlStorage) => void): Promise<void> =>
 	runInDurableObject(env.AGENT_RUN.getByName(name), (_object, { storage: { sql } }) => {
-		sql.exec("CREATE TABLE step (seq INTEGER PRIMARY KEY, run TEXT, messages TEXT, doc TEXT NOT NULL)");
+		sql.exec("CREATE TABLE step (seq INTEGER PRIMARY KEY, run TEXT, doc TEXT NOT NULL)");
 		sql.exec(
 			"CREATE TABLE body (owner TEXT NOT NULL, part INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (owner, part))",
 		);
@@ -18,20 +17,6 @@ const withLog = (name: string, work: (log: RunLog, sql: SqlStorage) => void): Pr
 	});
 const entry = (seq: number, data: object, audit: object | null = null) =>
 	({ seq, at: "2026-11-30", event: "call.state", data, audit }) as unknown as LogRow;
-
-const said = (entries: LogRow[]): WrittenStep => ({ entries, run: null, messages: [] });
-const word = (n: number): StoredMessage => ({ n, turn: 1, role: "user", content: "词".repeat(n * 20_000) });
-
-it("keeps what a step adds to the conversation, with the step before where it says nothing", () =>
-	withLog("run_log_words", (log) => {
-		log.write({ ...said([entry(1, {})]), messages: [word(1), word(2)] });
-		log.write({ ...said([]), messages: [word(3)] });
-		log.write({ ...said([]), messages: [word(4)] });
-		log.write(said([entry(2, {}), entry(3, {})]));
-		log.write({ ...said([entry(4, { long: "长".repeat(261_000) })]), messages: [word(13)] });
-		expect(log.messages()).toEqual([1, 2, 3, 4, 13].map(word));
-		expect([...log.after(0)].map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
-	}));
 
 it("says once what two entries of a step say alike, and gives back what each of them said", () =>
 	withLog("run_log_alike", (log, sql) => {
@@ -55,7 +40,7 @@ it("says once what two entries of a step say alike, and gives back what each of 
 			entry(7, { state: "PENDING" }),
 			{ ...entry(8, { input }, { action: "x", input_params: null }), event: "evidence.recorded" as const },
 		];
-		log.write(said(entries));
+		log.write(entries, null);
 		expect(JSON.stringify([...log.after(0)].map(({ seq, event, data }) => ({ seq, event, data })))).toBe(
 			JSON.stringify(entries.map(({ seq, event, data }) => ({ seq, event, data }))),
 		);
@@ -68,7 +53,10 @@ it("is read on from every number, within a step and past the end", () =>
 	withLog("run_log_resume", (log) => {
 		let seq = 0;
 		for (let step = 0; step < 130; step++)
-			log.write(said(Array.from({ length: step % 4 }, () => entry(++seq, { n: seq, seq: "own", at: "own" }))));
+			log.write(
+				Array.from({ length: step % 4 }, () => entry(++seq, { n: seq, seq: "own", at: "own" })),
+				null,
+			);
 		const all = [...log.after(0)];
 		expect(all.map((row) => row.seq)).toEqual(Array.from({ length: seq }, (_, n) => n + 1));
 		expect(all[5]?.data).toEqual({ n: 6, seq: "own", at: "own" });
@@ -78,7 +66,7 @@ it("is read on from every number, within a step and past the end", () =>
 it("hands a flush no more text at once than memory holds", () =>
 	withLog("run_log_long", (log) => {
 		const long = { input: "x".repeat(262_000) };
-		for (let seq = 1; seq <= 60; seq++) log.write(said([entry(seq, long, long)]));
+		for (let seq = 1; seq <= 60; seq++) log.write([entry(seq, long, long)], null);
 		const told: number[] = [];
 		for (let from: number | null = 0; from !== null; ) {
 			const { rows, to }: ReturnType<RunLog["audited"]> = log.audited(from, 500);

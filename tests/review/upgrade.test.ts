@@ -52,14 +52,7 @@ function ofNovember(sql: SqlStorage): void {
 		if (text.length <= PART_CHARS) sql.exec("UPDATE step SET doc = ? WHERE seq = ?", text, seq);
 		else for (const row of parts(`step:${seq}`, text)) sql.exec("INSERT OR REPLACE INTO body VALUES (?, ?, ?)", ...row);
 	}
-	sql.exec("CREATE TABLE message (n INTEGER PRIMARY KEY, turn INTEGER NOT NULL, doc TEXT NOT NULL)");
-	for (const { doc } of sql
-		.exec<{ doc: string }>("SELECT messages AS doc FROM step WHERE messages IS NOT NULL")
-		.toArray())
-		for (const one of parsed(sql, doc))
-			sql.exec("INSERT INTO message VALUES (?, ?, ?)", one.n, one.turn, JSON.stringify(one));
-	sql.exec("DELETE FROM body WHERE owner LIKE 'messages:%'");
-	for (const column of ["run", "messages"]) sql.exec(`ALTER TABLE step DROP COLUMN ${column}`);
+	sql.exec("ALTER TABLE step DROP COLUMN run");
 	callsOf(
 		sql,
 		"CREATE TABLE old (tool_call_id TEXT NOT NULL UNIQUE, ordinal INTEGER NOT NULL, turn INTEGER NOT NULL, state TEXT NOT NULL, doc TEXT NOT NULL)",
@@ -170,7 +163,7 @@ it.each([
 
 	expect(await getRun(tenant, run_id)).toEqual(before);
 	const tables = await tablesOf(run_id);
-	for (const gone of ["log", "run", "message", "old_call"]) expect(tables).not.toContain(gone);
+	for (const gone of ["log", "run", "old_call"]) expect(tables).not.toContain(gone);
 	expect(tables).toContain("step");
 	expect(await get(`/v1/runs/${run_id}/evidence`)).toEqual(evidence);
 	expect(await events(run_id, before.seq)).toEqual(told);
