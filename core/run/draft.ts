@@ -205,6 +205,10 @@ export class Draft {
 
 	message(doc: Omit<StoredMessage, "n">): void {
 		this.#rows.push({ table: "message", doc: { ...doc, n: this.#run.next_message } as StoredMessage });
+		this.wordless();
+	}
+	/** A number among the messages for one that is not kept (wordless.ts). */
+	wordless(): void {
 		this.set({ next_message: this.#run.next_message + 1 });
 	}
 

@@ -11,6 +11,7 @@ import type { Compacting, PlanFailed, Planned } from "./event.ts";
 import { denyAsRecorded } from "./replay.ts";
 import type { CallRecord } from "./state.ts";
 import { openTurn, refreshExposure, rest } from "./turn.ts";
+import { isWordless, storedCall } from "./wordless.ts";
 
 const PLANS_MAX = 4;
 const PLAN_BACKOFF_MS = 1_000;
@@ -118,20 +119,16 @@ function open(draft: Draft, event: Planned): StepProblem | null {
 		admit(draft, call, index, { world, results, cut, recorded: recorded?.[index] ?? null }),
 	);
 	denyAsRecorded(draft, calls);
-	draft.message({
-		turn: draft.run.turn,
-		role: "assistant",
-		content: decision.content,
-		reasoning_content: decision.reasoning_content,
-		...(cut ? { cut } : {}),
-		tool_calls: calls.map((call) => ({
-			tool_call_id: call.tool_call_id,
-			provider_call_id: call.provider_call_id,
-			function_name: call.function_name,
-			// What did not parse is never replayed as an argument string (T03).
-			arguments_text: call.arguments_text ?? "{}",
-		})),
-	});
+	if (isWordless(draft.run.planner.kind, decision, cut)) draft.wordless();
+	else
+		draft.message({
+			turn: draft.run.turn,
+			role: "assistant",
+			content: decision.content,
+			reasoning_content: decision.reasoning_content,
+			...(cut ? { cut } : {}),
+			tool_calls: calls.map(storedCall),
+		});
 	advance(draft, event.world);
 	return null;
 }

@@ -8,6 +8,7 @@ import type { StoredMessage } from "../planner/conversation.ts";
 import type { WireDecision } from "../planner/decision.ts";
 import type { CallRecord } from "./state.ts";
 import type { CallState } from "./view.ts";
+import { askedBy, isAnswer } from "./wordless.ts";
 
 /** How one call of a recorded decision ended. */
 export type RecordedCall = {
@@ -62,7 +63,7 @@ export function recordedTurn(
 	labelOf: (call: CallRecord) => string | null,
 ): RecordedTurn {
 	const known = new Map(calls.map((call) => [call.tool_call_id, call]));
-	const asked = message.tool_calls ?? [];
+	const asked = askedBy(message, calls);
 	const decision: WireDecision = {
 		content: message.content,
 		...(asked.length === 0
@@ -113,6 +114,8 @@ function recordedCall(
  * The decisions among a run's messages, each with what was said before the next one; what was said before all of them goes with
  * the first. Behind an answer that no decision follows nothing is kept (words before it, an outcome that was found out later): said
  * in the replay, it would ask for one more decision.
+ *
+ * @param messages in their order, as `withWordless` answers them
  */
 export function decisionsOf(messages: readonly StoredMessage[]): { message: StoredMessage; said: string[] }[] {
 	const found: { message: StoredMessage; said: string[] }[] = [];
@@ -125,6 +128,6 @@ export function decisionsOf(messages: readonly StoredMessage[]): { message: Stor
 	}
 	found[0]?.said.unshift(...early);
 	const last = found.at(-1);
-	if ((last?.message.tool_calls ?? []).length === 0) last?.said.splice(0);
+	if (last !== undefined && isAnswer(last.message)) last.said.splice(0);
 	return found;
 }

@@ -290,7 +290,7 @@ describe("twins of a denied call", () => {
 });
 
 const recordedOf = (run: SampleRun): RecordedCall[] =>
-	decisionsOf(run.messages).flatMap(({ message }) => {
+	decisionsOf(run.heard()).flatMap(({ message }) => {
 		const calls = [...run.calls.values()].filter(({ turn }) => turn === message.turn);
 		return recordedTurn(message, calls, [], () => null).calls as RecordedCall[];
 	});
@@ -333,7 +333,7 @@ describe("an answer of the recording", () => {
 		source.create();
 		source.decide([], { content: "half an ans", finish_reason: "length" });
 		expect(source.state?.run).toMatchObject({ status: "failed", error: { code: "truncated_output" } });
-		const [found] = decisionsOf(source.messages);
+		const [found] = decisionsOf(source.heard());
 		const turn = recordedTurn(found?.message as never, [], [], () => null);
 		expect(turn.decision.finish_reason).toBe("cut_off");
 		const run = begin("recorded");
@@ -418,7 +418,7 @@ describe("what is recorded", () => {
 		source.step({ kind: "said", content: "and in short", world: source.world() });
 		source.decide([]);
 		expect(source.state?.run.status).toBe("completed");
-		const [found] = decisionsOf(source.messages);
+		const [found] = decisionsOf(source.heard());
 		const run = begin("recorded", { planner: { kind: "scripted", model: null }, script_length: 1 });
 		playTurn(run, [], [], { content: "answer", said: found?.said ?? [] });
 		expect(run.state?.run).toMatchObject({ status: "completed", answer: "answer" });

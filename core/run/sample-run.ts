@@ -15,6 +15,7 @@ import type { Kit } from "./kit.ts";
 import type { ApprovalRecord, CallRecord, RunRecord, RunState, World } from "./state.ts";
 import { turnMessages } from "./tool-message-of.ts";
 import { type Step, transition } from "./transition.ts";
+import { withWordless } from "./wordless.ts";
 
 /** mulberry32: small, seeded, good enough to choose and to name. */
 export function seeded(seed: number): () => number {
@@ -191,6 +192,15 @@ export class SampleRun {
 			return;
 		const calls = [...this.calls.values()].filter((call) => call.turn === closed_turn);
 		this.toolMessages.push(...turnMessages(calls).map((one) => one.tool_call_id));
+	}
+
+	/** Its messages as a recording reads them. */
+	heard(): StoredMessage[] {
+		const called = new Set([...this.calls.values()].map(({ turn }) => turn));
+		return withWordless(
+			this.messages,
+			[...called].sort((a, b) => a - b),
+		);
 	}
 
 	/** Memory is lost; what was stored is read again, as the Durable Object does. */

@@ -2,13 +2,13 @@
  * What a caller says to a run, as its event. Its answers to calls of its own functions are only the run's principal's to give:
  * a person who may steer a run does not speak for the machine that runs its functions. Used by the AgentRun object.
  */
+import { sha256 } from "#adapters/digest.ts";
 import { canonicalJson, wellFormed } from "#core/json.ts";
 import { mayAnswer } from "#core/policy/run-access.ts";
 import type { RunView } from "#core/run/view.ts";
 import type { AgentRunApi, AnswerCalls, Problem, Reply, Say } from "./api.ts";
 import { no, notFound, refusal } from "./replies.ts";
 import type { Runtime } from "./runtime.ts";
-import { sha256 } from "./signing.ts";
 import type { RunStore } from "./store.ts";
 import { runView } from "./views.ts";
 

@@ -2,11 +2,11 @@
  * A run's evidence as it is read: in pages, and checked record by record. However long the chain, only a few records are in
  * memory at once. Shows and verifies; writes nothing. Part of the AgentRun object, which has checked who asks.
  */
+import { sha256 } from "#adapters/digest.ts";
 import { type ChainVerdict, verifyEvidence } from "#core/evidence/chain.ts";
 import type { Evidence } from "#core/evidence/record.ts";
 import { EVIDENCE_PAGE_MAX_CHARS } from "#core/limits.ts";
 import type { RunRecord } from "#core/run/state.ts";
-import { sha256 } from "./signing.ts";
 import type { RunStore } from "./store.ts";
 
 export type EvidencePage = {

@@ -2,8 +2,10 @@
  * Approval links (A4, decision 23): made for one approval and one approver, signed, single use, short-lived, kept as a
  * hash. Opening one decides nothing; deciding takes the page's own token in a POST. Used by the AgentRun object only.
  */
+
 import { timingSafeEqual } from "node:crypto";
 import { D1AuthorityStore } from "#adapters/d1/d1-authority-store.ts";
+import { sha256 } from "#adapters/digest.ts";
 import { deriveKey, hmacSha256, readMasters } from "#adapters/secrets/derive.ts";
 import { checkLinkToken, linkKey, mintLinkToken } from "#adapters/secrets/link-token.ts";
 import type { Summarized } from "#core/approval/summarize.ts";
@@ -19,7 +21,6 @@ import type { LinkRequest, LinkView, Problem, Reply, SupersededBy } from "./api.
 import { definition } from "./definitions.ts";
 import { no } from "./replies.ts";
 import type { Runtime } from "./runtime.ts";
-import { sha256 } from "./signing.ts";
 
 type LinkDoc = {
 	readonly approver: Principal;

@@ -1,4 +1,5 @@
 /** What a step is given of the world (core/run/kit.ts), made from the object's bindings: the one place where clock and chance enter. */
+import { sha256 } from "#adapters/digest.ts";
 import { addressRules, isDevelopment } from "#adapters/http/address-rules.ts";
 import { parseUrl } from "#adapters/http/url.ts";
 import { randomBytes } from "#adapters/random.ts";
@@ -6,7 +7,7 @@ import { judgeUrl } from "#core/normalize/address-guard.ts";
 import type { Kit } from "#core/run/kit.ts";
 import { definition } from "./definitions.ts";
 import { toldOf } from "./record.ts";
-import { sha256, tenantKeys } from "./signing.ts";
+import { tenantKeys } from "./signing.ts";
 import type { RunStore } from "./store.ts";
 
 /** One per store: a step must not pay for it. */

@@ -1,4 +1,5 @@
 /** The managed planner of a run, asked for one turn. Which kinds this deployment has is said before a run begins. */
+import { sha256 } from "#adapters/digest.ts";
 import { OpenAiPlanner } from "#adapters/openai/openai-planner.ts";
 import { type AiBinding, WORKERS_AI_MODEL_DEFAULT, WorkersAiPlanner } from "#adapters/workers-ai/workers-ai-planner.ts";
 import { functionDefinition } from "#core/exposure/definitions.ts";
@@ -14,7 +15,6 @@ import { definitionsOf } from "#core/run/caller-functions.ts";
 import type { PlanFailed, Planned } from "#core/run/event.ts";
 import type { PlannerKind, RunState } from "#core/run/state.ts";
 import { fitContext } from "./fit-context.ts";
-import { sha256 } from "./signing.ts";
 import type { RunStore } from "./store.ts";
 
 export type PlanOutcome = Omit<Planned, "world"> | PlanFailed;

@@ -4,6 +4,7 @@ import { decisionsOf, type RecordedCall, type RecordedTurn, recordedTurn } from 
 import type { RunRecord } from "#core/run/state.ts";
 import { labelOf } from "#core/run/taint-of.ts";
 import { FINISHED } from "#core/run/view.ts";
+import { withWordless } from "#core/run/wordless.ts";
 import type { Recording, Reply, ScriptEntry } from "./api.ts";
 import { definition } from "./definitions.ts";
 import { no } from "./replies.ts";
@@ -21,7 +22,8 @@ export function recordingOf(run: RunRecord, store: RunStore): Reply<Recording> {
 	const script: RecordedTurn[] = [];
 	let chars = 0;
 	const kit = { tool: (hash: string) => definition(store, hash) };
-	for (const [n, { message, said }] of decisionsOf(messages).entries()) {
+	const decisions = decisionsOf(withWordless(messages, store.turnsCalled()));
+	for (const [n, { message, said }] of decisions.entries()) {
 		const played = recordedTurn(message, store.callsOf(message.turn), said, (call) => labelOf({ kit }, call));
 		const turn = run.replay === undefined ? played : { ...played, told: toldOf(store.script(n)) };
 		chars += JSON.stringify(turn).length;

@@ -18,6 +18,9 @@ export function placeOf(turn: number, n: number): number {
 	return place;
 }
 
+/** The turn of a call's row, in SQL. */
+export const TURN_OF_PLACE = `place / ${PLACES_PER_TURN}`;
+
 export const SCHEMA = `
 CREATE TABLE run_request (id INTEGER PRIMARY KEY CHECK (id = 1), doc TEXT NOT NULL);
 ${CALL_TABLE}

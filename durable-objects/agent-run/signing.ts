@@ -1,14 +1,13 @@
 /** Hashes and signatures as `apply()` needs them: synchronous, per tenant, derived from the master secret (decisions 1, 24). */
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
+import { sha256 } from "#adapters/digest.ts";
 import { deriveKey, readMasters } from "#adapters/secrets/derive.ts";
 import { wellFormedJson } from "#core/data/well-formed.ts";
 import { hex } from "#core/ids.ts";
-import { canonicalJson, type Digest, type JsonObject } from "#core/json.ts";
+import { canonicalJson, type JsonObject } from "#core/json.ts";
 
 /** PKCS #8 frame of an Ed25519 seed (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
-
-export const sha256: Digest = (text) => createHash("sha256").update(text, "utf8").digest("hex");
 
 /** Of what a request said, whatever the order of its members; half a character counts as U+FFFD. */
 export const digestOf = (said: object): string => sha256(canonicalJson(wellFormedJson(said as JsonObject)));

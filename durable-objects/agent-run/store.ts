@@ -9,7 +9,7 @@ import type { ApprovalRecord, CallRecord, Exposure, RunRecord, RunState } from "
 import type { ScriptEntry } from "./api.ts";
 import { PackedRows } from "./packed-rows.ts";
 import { RunLog } from "./run-log.ts";
-import { placeOf, SCHEMA } from "./schema.ts";
+import { placeOf, SCHEMA, TURN_OF_PLACE } from "./schema.ts";
 import { askedOf, REQUEST_FIELDS, wholeRun } from "./split-run.ts";
 import { type Derive, type Timer, Timers } from "./timers.ts";
 import { isOld, upgrade } from "./upgrade.ts";
@@ -179,6 +179,11 @@ export class RunStore {
 			placeOf(turn + 1, 0) - 1,
 		);
 		return calls.sort(byOrder);
+	}
+	/** The turns that have calls, ascending. */
+	turnsCalled(): number[] {
+		const turns = this.#sql.exec<{ turn: number }>(`SELECT DISTINCT ${TURN_OF_PLACE} AS turn FROM call ORDER BY turn`);
+		return [...turns].map(({ turn }) => turn);
 	}
 	lastCalls(limit: number): CallRecord[] {
 		return this.#rows.all<CallRecord>("SELECT doc FROM call ORDER BY place DESC LIMIT ?", limit).reverse();

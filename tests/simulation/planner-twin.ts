@@ -22,5 +22,7 @@ export function makeDecision(dice: Dice, calm: boolean, own: readonly string[] =
 						: dice.pick(CALLABLE),
 		arguments: dice.maybe(0.02) ? "{" : dice.maybe(0.7) ? '{"to":"1"}' : '{"to":"2"}',
 	}));
-	return { content: null, tool_calls, finish_reason: dice.maybe(0.03) ? "length" : "tool_calls", usage };
+	// Half of them with a word: a planner outside that says none leaves no message (core/run/wordless.ts).
+	const content = wanted === 2 ? "a word" : null;
+	return { content, tool_calls, finish_reason: dice.maybe(0.03) ? "length" : "tool_calls", usage };
 }

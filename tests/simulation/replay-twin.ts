@@ -9,6 +9,7 @@ import { decisionsOf, type RecordedCall, type RecordedTurn, type Replay, recorde
 import type { RunLimits, RunRecord } from "#core/run/state.ts";
 import { labelOf } from "#core/run/taint-of.ts";
 import { FINISHED, type RunStatus } from "#core/run/view.ts";
+import { withWordless } from "#core/run/wordless.ts";
 import type { RunTwin } from "./run-twin.ts";
 import { toolOf } from "./tools.ts";
 
@@ -26,10 +27,14 @@ export type Played = {
 };
 
 /** Null for a run that still moves, or that decided nothing. */
-export function recordingOf({ run, messages, calls, asked, played }: RunTwin, mode: Replay["mode"]): Played | null {
+export function recordingOf(
+	{ run, messages, whole, calls, asked, played }: RunTwin,
+	mode: Replay["mode"],
+): Played | null {
 	if (run === null || !FINISHED.has(run.status)) return null;
 	const kit = { tool: toolOf };
-	const script = decisionsOf(messages).map(({ message, said }, n): RecordedTurn => {
+	const called = [...new Set([...calls.values()].map(({ turn }) => turn))].sort((a, b) => a - b);
+	const script = decisionsOf(withWordless(messages, called)).map(({ message, said }, n): RecordedTurn => {
 		const own = [...calls.values()].filter((call) => call.turn === message.turn);
 		const turn = recordedTurn(message, own, said, (call) => labelOf({ kit }, call));
 		return played === null ? turn : { ...turn, told: toldOf(played.script[n]) };
@@ -38,7 +43,7 @@ export function recordingOf({ run, messages, calls, asked, played }: RunTwin, mo
 	return {
 		replay: { run_id: run.run_id, mode, placeholders: false },
 		script: JSON.parse(JSON.stringify(script)) as RecordedTurn[],
-		messages: [...messages],
+		messages: [...whole],
 		asked: new Map(asked),
 		definitions: new Map([...calls.values()].map((call) => [call.tool_call_id, call.definition_hash])),
 		denied: run.denied,

@@ -26,6 +26,7 @@ import type {
 import { turnMessages } from "#core/run/tool-message-of.ts";
 import { type Step, transition } from "#core/run/transition.ts";
 import { LIVE, type TurnMessage } from "#core/run/view.ts";
+import { storedCall } from "#core/run/wordless.ts";
 import type { Dice } from "./dice.ts";
 import type { Played } from "./replay-twin.ts";
 import { toolOf } from "./tools.ts";
@@ -66,7 +67,10 @@ export class RunTwin {
 	readonly evidence: Evidence[] = [];
 	/** How many log rows were saved; their numbers follow one another. */
 	logged = 0;
+	/** Those that are kept. */
 	readonly messages: StoredMessage[] = [];
+	/** Every decision and everything said, kept or not, as it came. */
+	readonly whole: StoredMessage[] = [];
 	/** Tool messages by call. */
 	readonly answers = new Map<string, number>();
 	/** The calls that the planner made, by turn and by the ids that it will find their answers under. */
@@ -114,7 +118,27 @@ export class RunTwin {
 	/** All rows or none, then memory: the order of `apply`. */
 	save(step: Step): void {
 		for (const row of step.rows) this.#save(row);
+		if ((this.run?.next_message ?? 1) - 1 > this.whole.length) this.#wordless(step);
 		this.state = step.state;
+	}
+
+	/** A number was taken and no message kept: the step's new calls are what the planner said. */
+	#wordless({ rows }: Step): void {
+		const made = new Map<string, CallRecord>();
+		for (const row of rows)
+			if (row.table === "call" && row.doc.parent_call_id === null) made.set(row.doc.tool_call_id, row.doc);
+		const tool_calls = [...made.values()].sort((a, b) => a.n - b.n).map(storedCall);
+		const turn = [...made.values()][0]?.turn;
+		if (this.planner !== "external" || turn === undefined) throw new Error("a message is missing");
+		this.#heard({ n: this.whole.length + 1, turn, role: "assistant", content: null, tool_calls });
+	}
+
+	#heard(message: StoredMessage): void {
+		if (message.n !== this.whole.length + 1) throw new Error(`message ${message.n} is not the next one`);
+		this.whole.push(message);
+		if (message.role !== "assistant" || message.tool_calls === undefined) return;
+		const ids = message.tool_calls.map((one) => one.tool_call_id);
+		this.asked.set(message.turn, ids);
 	}
 
 	/** What a planner outside reads of a turn's calls: no conversation is kept for it. */
@@ -168,11 +192,7 @@ export class RunTwin {
 				return;
 			case "message":
 				this.messages.push(row.doc);
-				if (row.doc.role === "assistant" && row.doc.tool_calls !== undefined)
-					this.asked.set(
-						row.doc.turn,
-						row.doc.tool_calls.map((one) => one.tool_call_id),
-					);
+				this.#heard(row.doc);
 				if (row.doc.role === "tool") {
 					const id = row.doc.tool_call_id ?? "";
 					this.answers.set(id, (this.answers.get(id) ?? 0) + 1);

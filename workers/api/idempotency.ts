@@ -3,7 +3,7 @@
  * The id is an HMAC under the tenant's own key, so nobody can compute another's, nor aim at one: it covers who asks, the
  * route and the key. Called by routes that create something.
  */
-import { createHash } from "node:crypto";
+import { sha256 } from "#adapters/digest.ts";
 import { randomBytes } from "#adapters/random.ts";
 import { deriveKey, hmacSha256, readMasters } from "#adapters/secrets/derive.ts";
 import { findIllFormed } from "#core/data/well-formed.ts";
@@ -42,5 +42,5 @@ export function requestHash(body: unknown): string {
 	const half = findIllFormed(body as Json);
 	if (half !== undefined)
 		throw invalidField(half, "format_invalid", "text holds half a character", "well-formed Unicode");
-	return createHash("sha256").update(canonicalJson(body), "utf8").digest("hex");
+	return sha256(canonicalJson(body));
 }

@@ -3,10 +3,10 @@
  * is resolved with it. Nothing in a request but the key ever says who somebody is. Unknown, expired and revoked keys get
  * one and the same 401. With D1 away nobody is let in: `store_unavailable`, never a guess. Called by `noun.ts`.
  */
-import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { D1AuthorityStore } from "#adapters/d1/d1-authority-store.ts";
 import { D1KeyStore } from "#adapters/d1/d1-key-store.ts";
+import { sha256 } from "#adapters/digest.ts";
 import type { Caller } from "#core/principal.ts";
 import { controlOf } from "../control.ts";
 import type { AppEnv, Env } from "../env.ts";
@@ -16,7 +16,7 @@ import { keyCache } from "./key-cache.ts";
 /** `belay_<environment>_<random>`: what has another form costs no look-up. */
 const API_KEY = /^belay_[a-z0-9]{1,16}_[A-Za-z0-9_-]{32,128}$/;
 
-export const keyHash = (key: string): string => createHash("sha256").update(key, "utf8").digest("hex");
+export const keyHash = (key: string): string => sha256(key);
 
 /** The caller, or throws 401 / 503. */
 export async function authenticate(c: Context<AppEnv>): Promise<Caller> {

@@ -3,6 +3,7 @@
  * judged here because they need what only the shell knows (the URL parser, this deployment's hosts). All errors at once.
  */
 import { D1ToolCatalog, type Published } from "#adapters/d1/d1-tool-catalog.ts";
+import { sha256 } from "#adapters/digest.ts";
 import { parseUrl } from "#adapters/http/url.ts";
 import type { ExecutorApi } from "#adapters/wasm/executor-api.ts";
 import { compileSemanticCheck } from "#adapters/wasm/semantic-checker.ts";
@@ -13,7 +14,6 @@ import type { FieldError } from "#core/refusal.ts";
 import type { ToolDescriptor } from "#core/registry/descriptor.ts";
 import { fault } from "#core/registry/read-issue.ts";
 import { checkDescriptor, judgePublish } from "#core/registry/register.ts";
-import { sha256 } from "#objects/agent-run/signing.ts";
 import { registrationRules } from "../address-rules.ts";
 import { audited } from "../administer.ts";
 import { bump } from "../control.ts";
