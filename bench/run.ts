@@ -28,7 +28,7 @@ const TARGETS = {
 	startup_ms: 1_000,
 };
 /**
- * A governed call runs through so much code that its first 8,000 are up to a quarter slower: compiling goes on beside them, and
+ * A governed call runs through so much code that its first few thousand are up to a quarter slower: compiling goes on beside them, and
  * memory is touched for the first time. A server is past that within seconds of its life.
  */
 const WARM_UP_CALLS = 12_000;

@@ -204,12 +204,16 @@ export class Draft {
 	}
 
 	message(doc: Omit<StoredMessage, "n">): void {
-		this.#rows.push({ table: "message", doc: { ...doc, n: this.#run.next_message } as StoredMessage });
-		this.wordless();
+		this.#rows.push({ table: "message", doc: { ...doc, n: this.#messageNumber() } as StoredMessage });
 	}
-	/** A number among the messages for one that is not kept (wordless.ts). */
+	/** A number among the messages for a decision that keeps none (wordless.ts). */
 	wordless(): void {
-		this.set({ next_message: this.#run.next_message + 1 });
+		this.#messageNumber();
+	}
+	#messageNumber(): number {
+		const n = this.#run.next_message;
+		this.set({ next_message: n + 1 });
+		return n;
 	}
 
 	expose(doc: Exposure, definitions: readonly ToolVersion[]): void {
